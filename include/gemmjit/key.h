@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The compile key: all that specialises a kernel, as a plain struct and as one line of text.
+ *
+ *     op=gemm,a=bf16.k,b=bf16.k,d=bf16.n,tile=128x192,cluster=2x1,sched=pingpong
+ *
+ * Extents, strides, pointers, scalars, SM count, raster order and group size are run-time arguments and
+ * never part of a key. D = alpha * A B^T + beta * C with A (L,M,K), B (L,N,K), C and D (L,M,N).
+ *
+ * Everything here is pure: no CUDA, no environment, no global state; safe from any thread. */
+#ifndef GEMMJIT_KEY_H
+#define GEMMJIT_KEY_H
+
+#include <stddef.h>
+
+#include <gemmjit/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum gj_op { GJ_OP_GEMM, GJ_OP_ACT, GJ_OP_DACT, GJ_OP_GATED, GJ_OP_DGATED };
+
+enum gj_dtype { GJ_DTYPE_NONE, GJ_DTYPE_F16, GJ_DTYPE_BF16, GJ_DTYPE_F32, GJ_DTYPE_E4M3, GJ_DTYPE_E5M2 };
+
+/* Which of an operand's two matrix dimensions is contiguous: A k or m; B k or n; C, D, PostAct n or m. */
+enum gj_major { GJ_MAJOR_NONE, GJ_MAJOR_K, GJ_MAJOR_M, GJ_MAJOR_N };
+
+enum gj_act { GJ_ACT_NONE, GJ_ACT_RELU, GJ_ACT_RELU_SQ, GJ_ACT_GELU_TANH };
+
+/* How a scalar reaches the kernel: absent, constant 1 (no multiply is generated), a kernel parameter, or an
+ * f32 in device memory that is read when the epilogue runs. */
+enum gj_scalar_mode { GJ_SCALAR_NONE, GJ_SCALAR_ONE, GJ_SCALAR_HOST, GJ_SCALAR_DEVICE };
+
+enum gj_batch { GJ_BATCH_DENSE, GJ_BATCH_VARLEN_M, GJ_BATCH_VARLEN_K };
+enum gj_gather { GJ_GATHER_NONE, GJ_GATHER_A };
+enum gj_fp8acc { GJ_FP8ACC_NONE, GJ_FP8ACC_PROMOTED, GJ_FP8ACC_FAST };
+
+/* Cooperative: the MMA warp groups share one tile. Pingpong: each of two warp groups owns a whole tile, one
+ * computes while the other stores. */
+enum gj_sched { GJ_SCHED_PINGPONG, GJ_SCHED_COOP };
+
+/* Tile scheduler: persistent static, persistent dynamic, or one tile per CTA. */
+enum gj_tiles { GJ_TILES_STATIC, GJ_TILES_DYNAMIC, GJ_TILES_ONCE };
+
+/* Element type and major of one operand; {NONE, NONE} when the operand is absent. */
+struct gj_format {
+    enum gj_dtype dtype;
+    enum gj_major major;
+};
+
+struct gj_key {
+    enum gj_op op;
+    struct gj_format a, b, c, d, p; /* p: PostAct */
+    enum gj_dtype acc;
+    enum gj_act act;
+    enum gj_scalar_mode alpha, beta;
+    enum gj_batch batch;
+    enum gj_gather gather;
+    enum gj_fp8acc fp8acc;    /* NONE unless A and B are 8-bit */
+    int tile_m, tile_n;       /* elements of D per CTA tile */
+    int cluster_m, cluster_n; /* CTAs along M and N */
+    enum gj_sched sched;
+    enum gj_tiles tiles;
+};
+
+/* Longest canonical key text, with its terminating zero. */
+#define GJ_KEY_TEXT_MAX 256
+
+/* The key of the empty text: bf16 k-major A and B, bf16 n-major D, tile 128x192, cluster 2x1, pingpong. */
+GJ_API struct gj_key gj_key_default(void);
+
+/* Reads one line of `name=value` fields separated by commas, in any order. Fields left out take their
+ * defaults (beta: none when c=none, else one). The key is well formed, not necessarily accepted: see
+ * gj_key_check. *key is written only on success.
+ * Returns GJ_OK; GJ_ERR_KEY: a field is unknown, repeated, malformed or contradicts another (the message
+ * names the field, its value and what is allowed); GJ_ERR_NO_MEMORY. error may be NULL. */
+GJ_API enum gj_status gj_key_parse(const char *text, struct gj_key *key, gj_error **error);
+
+/* Writes the canonical text: every field that applies, in the documented order. At most capacity bytes
+ * including the terminating zero are written (truncated if it is too small). Returns the length that the
+ * whole text has, without the zero. Parsing the text gives the same key. */
+GJ_API size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity);
+
+/* Whether this version generates a kernel for the key.
+ * Returns GJ_OK; GJ_ERR_UNSUPPORTED: error->reasons lists every reason with its numbers (bytes of shared
+ * memory, registers, allowed values); GJ_ERR_ARGUMENT: an enum field holds a value outside its enum;
+ * GJ_ERR_NO_MEMORY. error may be NULL. */
+GJ_API enum gj_status gj_key_check(const struct gj_key *key, gj_error **error);
+
+/* Enumerates the accepted keys that share `problem`'s problem fields (operation, types, majors, scalar
+ * modes, batch, gather), over all tiles, clusters and schedules, in a fixed order. Writes at most capacity
+ * keys; returns how many there are in all. The config fields of `problem` are ignored. keys may be NULL
+ * when capacity is 0. */
+GJ_API size_t gj_keys_enumerate(const struct gj_key *problem, struct gj_key *keys, size_t capacity);
+
+/* Name of an element type in key text, e.g. "bf16"; "none" for NONE. Static storage. */
+GJ_API const char *gj_dtype_name(enum gj_dtype dtype);
+
+/* Bytes of one element; 0 for NONE. */
+GJ_API size_t gj_dtype_bytes(enum gj_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a kernel: D = A B^T on a stream.
+ *
+ * A launch allocates nothing and takes no lock once the kernel is prepared on the stream's device. Every
+ * pointer, stride and extent is checked on each call; nothing is launched when one breaks a rule. */
+#ifndef GEMMJIT_LAUNCH_H
+#define GEMMJIT_LAUNCH_H
+
+#include <stdint.h>
+
+#include <gemmjit/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One operand in device memory. */
+struct gj_tensor {
+    void *data;           /* device pointer, 16-byte aligned */
+    int64_t ld;           /* elements between two rows (the non-contiguous matrix dimension); ld * element
+                             bytes is a multiple of 16, and ld >= the contiguous extent */
+    int64_t batch_stride; /* elements between two batches; ignored when batch <= 1. For A and B 0 means that
+                             all batches share one matrix; otherwise a multiple of 16 bytes */
+};
+
+/* Order in which tiles are visited (quack's names). Results do not depend on it. */
+enum gj_raster { GJ_RASTER_HEURISTIC, GJ_RASTER_ALONG_M, GJ_RASTER_ALONG_N };
+
+/* Arguments of one GEMM. Zero everything, then set what applies. */
+struct gj_gemm_args {
+    int64_t m, n, k;
+    int64_t batch; /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
+    struct gj_tensor a, b, c, d;
+    enum gj_raster raster;
+    int group_size; /* tiles per raster group; 0: 8 */
+    int max_sms;    /* upper bound of CTAs; 0: all that fit */
+};
+
+/* Launches a kernel on a stream (a CUstream or cudaStream_t; NULL is the legacy default stream). Prepares the
+ * kernel on the stream's device first when that was not done. m, n or batch of 0 succeed without a launch;
+ * k = 0 writes zeros to D.
+ * Returns GJ_OK; GJ_ERR_ARGUMENT: the message names operand, value and rule; GJ_ERR_NOT_PREPARED: the stream
+ * is capturing and the kernel is not prepared on its device; GJ_ERR_NO_DRIVER; GJ_ERR_NO_DEVICE;
+ * GJ_ERR_DRIVER; GJ_ERR_NO_MEMORY. error may be NULL. */
+GJ_API enum gj_status gj_launch(gj_kernel *kernel, const struct gj_gemm_args *args, void *stream,
+                                gj_error **error);
+
+/* Chooses a config for the problem and its extents, then does gj_kernel_get and gj_launch. The config fields
+ * of `problem` are ignored. The choice is deterministic: it depends on the problem, the extents and the
+ * number of SMs only.
+ * Returns as gj_kernel_get and gj_launch. */
+GJ_API enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem,
+                              const struct gj_gemm_args *args, void *stream, gj_error **error);
+
+/* The config that gj_gemm would choose on a device with num_sms SMs; 0 means 132 (H100 SXM, H200). Pure.
+ * Returns GJ_OK; GJ_ERR_UNSUPPORTED: no config is accepted for the problem (reasons of the default config);
+ * GJ_ERR_NO_MEMORY. */
+GJ_API enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k,
+                                    int64_t batch, int num_sms, struct gj_key *key, gj_error **error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making one kernel: unit, disk cache, compile, publish. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context_private.h"
+#include "base/clock.h"
+#include "base/error_build.h"
+
+/* Everything on the way to one kernel. */
+struct making {
+    gj_context *context;
+    gj_kernel *kernel;
+    struct gj_unit unit;
+    struct gj_hash unit_hash;
+    char version[64]; /* of the compiler; "" while unknown */
+};
+
+void gj_kernel_destroy(void *pointer)
+{
+    gj_kernel *const kernel = pointer;
+    if (kernel == NULL)
+        return;
+    gj_loaded *loaded = atomic_load(&kernel->loaded);
+    gj_loaded_close(&loaded);
+    if (kernel->from_disk.storage != NULL)
+        gj_cache_entry_free(&kernel->from_disk);
+    else
+        free(kernel->cubin);
+    free(kernel->plan_text);
+    free(kernel->compiler);
+    pthread_mutex_destroy(&kernel->lock);
+    free(kernel);
+}
+
+static enum gj_status fail_memory(const gj_kernel *kernel, gj_error **error)
+{
+    GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the kernel %s", kernel->plan.entry_name);
+}
+
+/* What follows from the key alone. */
+static enum gj_status start_kernel(gj_context *context, const struct gj_key *key, gj_kernel **kernel,
+                                   gj_error **error)
+{
+    gj_kernel *const started = calloc(1, sizeof *started);
+    if (started == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for a kernel");
+    *kernel = started;
+    pthread_mutex_init(&started->lock, NULL);
+    started->entry = (struct gj_table_entry){*key, gj_key_hash(key)};
+    started->context = context;
+    gj_plan_make(key, &started->plan);
+    gj_key_format(key, started->key_text, sizeof started->key_text);
+    struct gj_strbuf plan_text = {0};
+    gj_plan_format(&started->plan, &plan_text);
+    started->plan_text = gj_strbuf_take(&plan_text);
+    if (started->plan_text == NULL)
+        return fail_memory(started, error);
+    started->info = (struct gj_kernel_info){
+        .key_text = started->key_text,
+        .entry_name = started->plan.entry_name,
+        .plan_text = started->plan_text,
+        .threads = started->plan.threads,
+        .smem_bytes = started->plan.smem_bytes,
+        .stages = started->plan.stages,
+    };
+    return GJ_OK;
+}
+
+/* Which version the compiler has, without opening libnvrtc if anything else tells. */
+static void find_version(struct making *making)
+{
+    gj_context *const context = making->context;
+    pthread_mutex_lock(&context->lock);
+    const gj_compiler *const compiler = context->compiler;
+    if (compiler == NULL && !context->located) {
+        gj_compiler_locate(&context->identity);
+        context->located = 1;
+    }
+    pthread_mutex_unlock(&context->lock);
+    if (compiler != NULL) {
+        const char *const version = gj_compiler_version(compiler);
+        memcpy(making->version, version, strnlen(version, sizeof making->version - 1) + 1);
+    } else if (context->cache == NULL || !gj_cache_compiler_get(context->cache, context->identity.text,
+                                                                making->version, sizeof making->version)) {
+        making->version[0] = '\0';
+    }
+}
+
+static struct gj_cache_entry cache_entry(const struct making *making)
+{
+    const gj_kernel *const kernel = making->kernel;
+    return (struct gj_cache_entry){
+        .key_text = kernel->key_text,
+        .unit_hash = making->unit_hash,
+        .compiler = making->version,
+        .arch = GJ_COMPILE_ARCH,
+        .options = gj_compile_options(),
+        .entry_name = kernel->plan.entry_name,
+        .registers = kernel->info.registers,
+        .threads = kernel->plan.threads,
+        .smem_bytes = kernel->plan.smem_bytes,
+        .stages = kernel->plan.stages,
+        .spill_bytes = kernel->info.spill_bytes,
+        .cubin = kernel->info.cubin,
+        .cubin_bytes = kernel->info.cubin_bytes,
+    };
+}
+
+static struct gj_cache_name cache_name(const struct making *making)
+{
+    return gj_cache_name_make(&making->unit_hash, making->version, GJ_COMPILE_ARCH, gj_compile_options());
+}
+
+/* Fills the kernel from the disk cache; false when there is no sound entry. */
+static bool load_from_disk(struct making *making)
+{
+    gj_context *const context = making->context;
+    gj_kernel *const kernel = making->kernel;
+    if (context->cache == NULL || making->version[0] == '\0')
+        return false;
+    const double start = gj_clock_ms();
+    const struct gj_cache_entry expected = cache_entry(making);
+    const struct gj_cache_name name = cache_name(making);
+    const enum gj_cache_result result = gj_cache_load(context->cache, &name, &expected, &kernel->from_disk);
+    if (result != GJ_CACHE_HIT) {
+        gj_count(context, result == GJ_CACHE_MISS ? GJ_COUNT_DISK_MISSES : GJ_COUNT_DAMAGED_ENTRIES, 1);
+        return false;
+    }
+    gj_count(context, GJ_COUNT_DISK_HITS, 1);
+    gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.cubin_bytes);
+    kernel->info.registers = kernel->from_disk.registers;
+    kernel->info.spill_bytes = kernel->from_disk.spill_bytes;
+    kernel->info.cubin = kernel->from_disk.cubin;
+    kernel->info.cubin_bytes = kernel->from_disk.cubin_bytes;
+    kernel->info.compiler = kernel->from_disk.compiler;
+    kernel->info.origin = GJ_ORIGIN_DISK;
+    kernel->info.load_ms = gj_clock_ms() - start;
+    return true;
+}
+
+static void publish(const struct making *making)
+{
+    gj_context *const context = making->context;
+    if (context->cache == NULL)
+        return;
+    const struct gj_cache_entry entry = cache_entry(making);
+    const struct gj_cache_name name = cache_name(making);
+    const size_t bytes = gj_cache_store(context->cache, &name, &entry);
+    if (bytes == 0) {
+        gj_count(context, GJ_COUNT_DISK_WRITE_FAILURES, 1);
+        return;
+    }
+    gj_count(context, GJ_COUNT_DISK_BYTES_WRITTEN, bytes);
+    gj_cache_compiler_put(context->cache, context->identity.text, making->version);
+}
+
+enum gj_status gj_unit_compile(gj_compiler *compiler, const struct gj_plan *plan, const struct gj_unit *unit,
+                               enum gj_image kind, struct gj_compile_result *result, gj_error **error)
+{
+    const struct gj_compile_request request = {
+        .unit = unit->text,
+        .name = plan->entry_name,
+        .entry_name = plan->entry_name,
+        .kind = kind,
+        .mma_per_tile = GJ_MMA_PER_STAGE * plan->m_blocks,
+        .lines = {gj_unit_find_line, unit},
+    };
+    return gj_compiler_run(compiler, &request, result, error);
+}
+
+static enum gj_status compile(struct making *making, gj_compiler *compiler, gj_error **error)
+{
+    gj_context *const context = making->context;
+    gj_kernel *const kernel = making->kernel;
+    struct gj_compile_result result = {0};
+    const enum gj_status status =
+        gj_unit_compile(compiler, &kernel->plan, &making->unit, GJ_IMAGE_CUBIN, &result, error);
+    if (status != GJ_OK) {
+        gj_count(context, GJ_COUNT_COMPILE_FAILURES, 1);
+        return status;
+    }
+    gj_count(context, GJ_COUNT_COMPILES, 1);
+    free(result.log);
+    kernel->cubin = result.image;
+    kernel->info.cubin = result.image;
+    kernel->info.cubin_bytes = result.bytes;
+    kernel->info.registers = result.registers;
+    kernel->info.spill_bytes = result.spill_bytes;
+    kernel->info.compile_ms = result.compile_ms;
+    kernel->info.origin = GJ_ORIGIN_COMPILED;
+    kernel->compiler = strdup(making->version);
+    kernel->info.compiler = kernel->compiler;
+    if (kernel->compiler == NULL)
+        return fail_memory(kernel, error);
+    gj_log_printf(&context->log, GJ_LOG_INFO, "compiled %s in %.0f ms", kernel->key_text, result.compile_ms);
+    return GJ_OK;
+}
+
+/* Disk with the version known so far; else the compiler, whose version may name another entry. */
+static enum gj_status find_or_compile(struct making *making, int no_compile, gj_error **error)
+{
+    gj_context *const context = making->context;
+    find_version(making);
+    if (load_from_disk(making))
+        return GJ_OK;
+    if (no_compile)
+        GJ_FAIL(error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE,
+                "no cached kernel for %s and compiling is not allowed: fill the cache with gemmjit prewarm "
+                "--key %s",
+                making->kernel->key_text, making->kernel->key_text);
+    gj_compiler *compiler;
+    GJ_TRY(gj_context_compiler(context, &compiler, error));
+    if (strcmp(making->version, gj_compiler_version(compiler)) != 0) {
+        find_version(making);
+        if (load_from_disk(making)) {
+            gj_cache_compiler_put(context->cache, context->identity.text, making->version);
+            return GJ_OK;
+        }
+    }
+    GJ_TRY(compile(making, compiler, error));
+    publish(making);
+    return GJ_OK;
+}
+
+enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, int no_compile,
+                              gj_kernel **kernel, gj_error **error)
+{
+    struct making making = {.context = context};
+    enum gj_status status = start_kernel(context, key, &making.kernel, error);
+    if (status == GJ_OK) {
+        const double start = gj_clock_ms();
+        status = gj_unit_make(&making.kernel->plan, context->assets, &making.unit, error);
+        making.kernel->info.generate_ms = gj_clock_ms() - start;
+    }
+    if (status == GJ_OK) {
+        making.unit_hash = gj_hash_bytes(making.unit.text, making.unit.length);
+        status = find_or_compile(&making, no_compile, error);
+    }
+    gj_unit_free(&making.unit);
+    if (status != GJ_OK) {
+        gj_kernel_destroy(making.kernel);
+        return status;
+    }
+    *kernel = making.kernel;
+    return GJ_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment variables of gemmjit: this is the one table of them and the one place that reads them. */
+#ifndef GJ_BASE_ENV_H
+#define GJ_BASE_ENV_H
+
+#include <stddef.h>
+
+enum gj_env {
+    GJ_ENV_CACHE_DIR,       /* GEMMJIT_CACHE_DIR: root of the disk cache */
+    GJ_ENV_NVRTC,           /* GEMMJIT_NVRTC: path of the libnvrtc to use, and no other */
+    GJ_ENV_CUDA,            /* GEMMJIT_CUDA: path of the libcuda to use, and no other */
+    GJ_ENV_XDG_CACHE_HOME,  /* XDG_CACHE_HOME */
+    GJ_ENV_HOME,            /* HOME */
+    GJ_ENV_LD_LIBRARY_PATH, /* LD_LIBRARY_PATH: where libnvrtc is looked for */
+    GJ_ENV_CUDA_HOME,       /* CUDA_HOME: $CUDA_HOME/lib64 */
+    GJ_ENV_CUDA_PATH,       /* CUDA_PATH: $CUDA_PATH/lib64 */
+    GJ_ENV_COUNT
+};
+
+/* Value of a variable, or NULL when it is unset, empty, or the process runs set-user-ID. */
+const char *gj_env_get(enum gj_env variable);
+const char *gj_env_name(enum gj_env variable);
+/* One line on what the variable does, for `gemmjit doctor` and the docs. */
+const char *gj_env_help(enum gj_env variable);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Disk cache of cubins: one file per entry, checked on every load, published by rename.
+ *
+ * The cache is never a reason to fail: whatever the file system does, a load is a hit or a miss and a store
+ * succeeds or is counted as a failure. Format: docs/cache_format.md. Thread-safe. */
+#ifndef GJ_CACHE_CACHE_H
+#define GJ_CACHE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+
+typedef struct gj_cache gj_cache;
+
+/* Opens the cache. root NULL: the default chain of design ($GEMMJIT_CACHE_DIR, $XDG_CACHE_HOME/gemmjit,
+ * $HOME/.cache/gemmjit). The directory is made (0700, with its parents) by the first store, not here. When no
+ * root can be used the cache is off and gj_cache_off_reason says why; one warning goes to the log at the
+ * first use. Returns NULL only when memory runs out. */
+gj_cache *gj_cache_open(const char *root, const struct gj_log *log);
+void gj_cache_close(gj_cache **cache);
+/* NULL while the cache is on; else one sentence. */
+const char *gj_cache_off_reason(const gj_cache *cache);
+/* Root directory, or "" when there is none. */
+const char *gj_cache_root(const gj_cache *cache);
+
+/* What an entry holds. On load the strings and the cubin point into one allocation owned by the entry. */
+struct gj_cache_entry {
+    const char *key_text;
+    struct gj_hash unit_hash; /* of the unit text */
+    const char *compiler;     /* "nvrtc 13.0" */
+    const char *arch;         /* "sm_90a" */
+    const char *options;
+    const char *entry_name;
+    int32_t registers, threads, smem_bytes, stages, spill_bytes;
+    const void *cubin;
+    size_t cubin_bytes;
+    void *storage; /* NULL for an entry made by the caller; freed by gj_cache_entry_free */
+};
+void gj_cache_entry_free(struct gj_cache_entry *entry);
+
+/* Name of the entry's file: hash of format version, unit text, compiler, arch and options. */
+struct gj_cache_name {
+    char text[40]; /* 32 hexadecimal digits + ".gjc" */
+};
+struct gj_cache_name gj_cache_name_make(const struct gj_hash *unit_hash, const char *compiler,
+                                        const char *arch, const char *options);
+
+enum gj_cache_result {
+    GJ_CACHE_HIT,
+    GJ_CACHE_MISS,    /* no such file (or the cache is off) */
+    GJ_CACHE_DAMAGED, /* a file is there and was refused: damaged, foreign, or of other inputs */
+};
+
+/* Loads the entry and compares every field of `expected` but the measured ones (registers, spill_bytes) and
+ * the cubin. Opens one exact name; never lists a directory; refuses to follow links, to read what is not a
+ * regular file, is owned or writable by others, or is larger than 64 MiB. */
+enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
+                                   const struct gj_cache_entry *expected, struct gj_cache_entry *entry);
+
+/* Publishes the entry: exclusive temporary file in the same directory, fsync, rename, fsync of the directory.
+ * Returns the bytes written, 0 when it could not be published (logged once as a warning). */
+size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const struct gj_cache_entry *entry);
+
+/* Serialises and reads an entry; exposed for tests and tools. encode returns malloc'ed bytes or NULL.
+ * decode copies the bytes; returns false with *reason (static text) when they are not a sound entry. */
+void *gj_cache_entry_encode(const struct gj_cache_entry *entry, size_t *bytes);
+bool gj_cache_entry_decode(const void *data, size_t bytes, struct gj_cache_entry *entry, const char **reason);
+
+/* Which compiler version a libnvrtc file has, remembered so that a warm process need not open it.
+ * identity "" stands for "no libnvrtc here": it gives the version that last published into this cache. */
+bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity);
+void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version);
+
+/* Calls visit for each file with an entry's name, in name order. entry is NULL when the file is not a sound
+ * entry (reason says why). Stops when visit returns false. Returns the number of files, -1 on an error
+ * (errno). */
+typedef bool (*gj_cache_visit_fn)(void *user, const char *path, uint64_t file_bytes,
+                                  const struct gj_cache_entry *entry, const char *reason);
+int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user);
+
+/* Removes every entry, stale temporary file and compiler stamp, and nothing else; the directories stay.
+ * Returns the number of entries removed, -1 on an error (errno). */
+int64_t gj_cache_clear(gj_cache *cache);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of src/cache share: the cache object, faults, trusted directories and files, publishing. */
+#ifndef GJ_CACHE_CACHE_IMPL_H
+#define GJ_CACHE_CACHE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "base/strbuf.h"
+#include "cache/cache.h"
+
+/* The directory of this format version below the root. Another version never meets these files. */
+#define GJ_CACHE_VERSION_DIR "v1"
+#define GJ_CACHE_COMPILERS_DIR "compilers"
+/* Larger files are refused unread; the largest cubin of the config table is under 200 KiB. */
+#define GJ_CACHE_FILE_MAX ((size_t)64 << 20)
+#define GJ_TEMP_PREFIX ".tmp-"
+
+/* -- Faults ------------------------------------------------------------------------------------------ */
+
+/* Why something below the root was not used: "<where> <what> (owner, mode): <error>". */
+struct gj_fault {
+    const char *where,
+        *what;     /* static texts; together with error they are the cause that is warned of once */
+    int error;     /* errno, or 0 when the rules of this module refused */
+    bool has_stat; /* owner and mode say what was found */
+    uid_t owner;
+    mode_t mode;
+};
+
+struct gj_fault gj_fault_errno(const char *where, const char *what);
+void gj_fault_describe(const struct gj_fault *fault, struct gj_strbuf *text);
+/* The process ran out of something; the file itself is not at fault. */
+bool gj_fault_is_shortage(const struct gj_fault *fault);
+
+/* -- The cache object -------------------------------------------------------------------------------- */
+
+enum { GJ_CACHE_MAX_CAUSES = 64 };
+
+struct gj_cache_cause {
+    const char *action, *where, *what;
+    int error;
+};
+
+struct gj_cache {
+    struct gj_log log;
+    char *root;       /* absolute, without trailing slash (but "/"), or "" */
+    char *off_reason; /* NULL: on. Decided at open, constant afterwards */
+    int off_error;
+    atomic_bool off_warned;
+    atomic_uint temp_counter;
+    pthread_mutex_t mutex; /* guards causes and num_causes */
+    struct gj_cache_cause causes[GJ_CACHE_MAX_CAUSES];
+    size_t num_causes;
+};
+
+/* True while the cache can be used; the first call that finds it off logs the one warning. */
+bool gj_cache_is_on(gj_cache *cache);
+/* Logs that `action` ("not loaded") befell `subject` (a file name): a warning when the cause is new to this
+ * cache, a debug message later. */
+void gj_cache_report(gj_cache *cache, const char *action, const char *subject, const struct gj_fault *fault);
+
+/* -- Root -------------------------------------------------------------------------------------------- */
+
+/* The root by the rules of gj_cache_open, malloc'ed; NULL with *reason when there is none, and with *reason
+ * NULL when memory runs out. */
+char *gj_root_choose(const char *given, const char **reason);
+/* Opens the root, after making it and its parents when `make`. Returns -1 with *fault; its error is ENOENT
+ * when there is no root. */
+int gj_root_open(const char *root, bool make, struct gj_fault *fault);
+/* True when a root that does not exist could be made: its nearest existing parent is a writable directory. */
+bool gj_root_can_make(const char *root, struct gj_fault *fault);
+
+/* -- Directories and files --------------------------------------------------------------------------- */
+
+/* Refuses what is of another type, of another owner, or writable by others. */
+bool gj_trust_check(const struct stat *status, bool directory, const char *where, struct gj_fault *fault);
+/* mkdir with exactly mode 0700 under any umask; an existing name is success. */
+int gj_dir_make_private(int parent, const char *name);
+/* Opens <root>/v1, or <root>/v1/<sub>, as gj_root_open does. */
+int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fault *fault);
+
+struct gj_file {
+    unsigned char *data; /* malloc'ed */
+    size_t bytes;
+};
+/* Reads a whole file of a trusted directory. Returns false with *fault; its error is ENOENT when there is
+ * none. */
+bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *file, struct gj_fault *fault);
+
+/* Writes a temporary file beside `name` and renames it over. Returns false with *fault and leaves nothing
+ * behind. */
+bool gj_publish(gj_cache *cache, int dir, const char *name, const void *data, size_t bytes,
+                struct gj_fault *fault);
+
+/* -- Names ------------------------------------------------------------------------------------------- */
+
+bool gj_name_is_entry(const char *name); /* 32 lower-case hexadecimal digits + ".gjc" */
+bool gj_name_is_stamp(const char *name); /* 32 lower-case hexadecimal digits, or "default" */
+bool gj_name_is_shard(const char *name); /* 2 lower-case hexadecimal digits */
+bool gj_name_is_temp(const char *name);  /* begins with GJ_TEMP_PREFIX */
+
+struct gj_shard {
+    char text[3];
+};
+/* The directory of an entry. */
+struct gj_shard gj_name_shard(const char *entry_name);
+
+struct gj_names {
+    char **names;
+    size_t count, capacity;
+};
+/* Names in a directory that `accept` takes, sorted bytewise. False with errno, and no names, on failure. */
+bool gj_names_read(int dir, bool (*accept)(const char *name), struct gj_names *names);
+void gj_names_free(struct gj_names *names);
+
+/* Calls `act` with each directory of entries, open, in name order. Goes on after a failure (false with errno)
+ * and then returns false with the first errno. No cache or no root is success. */
+typedef bool (*gj_shard_fn)(void *user, int dir, const char *shard);
+bool gj_shards_each(gj_cache *cache, gj_shard_fn act, void *user);
+/* The same for one directory below v1, by name. */
+bool gj_subdir_visit(gj_cache *cache, const char *sub, gj_shard_fn act, void *user);
+
+#endif

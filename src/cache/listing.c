@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks over the entries of a cache, for the command's verbs; loading never comes here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/cache_impl.h"
+#include "cache/entry_format.h"
+
+struct walk {
+    gj_cache *cache;
+    gj_cache_visit_fn visit;
+    void *user;
+    int64_t count;
+    bool stopped;
+};
+
+/* A file that was renamed is sound in itself, but is not what its name promises. */
+static const char *check_name(const char *name, const struct gj_cache_entry *entry)
+{
+    const struct gj_cache_name right =
+        gj_cache_name_make(&entry->unit_hash, entry->compiler, entry->arch, entry->options);
+    return strcmp(name, right.text) == 0 ? NULL : "has a name that is not the hash of its inputs";
+}
+
+static bool read_entry(int dir, const char *name, struct gj_cache_entry *entry, struct gj_fault *fault)
+{
+    struct gj_file file;
+    if (!gj_file_read(dir, name, GJ_CACHE_FILE_MAX, &file, fault))
+        return false;
+    *fault = (struct gj_fault){.where = "the entry"};
+    if (!gj_entry_adopt(file.data, file.bytes, entry, &fault->what)) {
+        free(file.data);
+        return false;
+    }
+    fault->what = check_name(name, entry);
+    if (!fault->what)
+        return true;
+    gj_cache_entry_free(entry);
+    return false;
+}
+
+/* Hands one file to the visitor, with its entry or what is wrong with it. False when memory runs out. */
+static bool report_file(struct walk *walk, const char *name, uint64_t bytes,
+                        const struct gj_cache_entry *entry, const struct gj_fault *fault)
+{
+    struct gj_strbuf path = {0}, reason = {0};
+    gj_strbuf_printf(&path, "%s/" GJ_CACHE_VERSION_DIR "/%s/%s", walk->cache->root, gj_name_shard(name).text,
+                     name);
+    if (!entry)
+        gj_fault_describe(fault, &reason);
+    const bool done = !path.failed && !reason.failed;
+    if (done) {
+        walk->count++;
+        walk->stopped = !walk->visit(walk->user, path.text, bytes, entry, reason.text);
+    }
+    gj_strbuf_free(&reason);
+    gj_strbuf_free(&path);
+    if (!done)
+        errno = ENOMEM;
+    return done;
+}
+
+static bool visit_file(struct walk *walk, int dir, const char *name)
+{
+    struct stat status;
+    struct gj_fault fault = {0};
+    struct gj_cache_entry entry = {0};
+    if (fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT; /* removed since it was listed */
+    const bool is_sound = read_entry(dir, name, &entry, &fault);
+    if (!is_sound && fault.error == ENOENT)
+        return true;
+    const bool done = report_file(walk, name, (uint64_t)status.st_size, is_sound ? &entry : NULL, &fault);
+    gj_cache_entry_free(&entry);
+    return done;
+}
+
+/* An entry in the directory of another hash would never be looked up, so it is not one. */
+static bool visit_shard(void *user, int dir, const char *shard)
+{
+    struct walk *walk = user;
+    struct gj_names names;
+    if (walk->stopped)
+        return true;
+    if (!gj_names_read(dir, gj_name_is_entry, &names))
+        return false;
+    bool done = true;
+    for (size_t i = 0; i < names.count && done && !walk->stopped; i++) {
+        if (strcmp(gj_name_shard(names.names[i]).text, shard) == 0)
+            done = visit_file(walk, dir, names.names[i]);
+    }
+    gj_names_free(&names);
+    return done;
+}
+
+int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user)
+{
+    struct walk walk = {.cache = cache, .visit = visit, .user = user};
+    return gj_shards_each(cache, visit_shard, &walk) ? walk.count : -1;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiler stamps: which version a libnvrtc file was found to have. Grammar: docs/cache_format.md. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache/cache_impl.h"
+
+#define STAMP_HEAD "gemmjit compiler stamp 1\nversion "
+#define STAMP_IDENTITY "\nidentity "
+enum { STAMP_FILE_MAX = 64 << 10, CHECK_DIGITS = 32 };
+
+struct stamp_name {
+    char text[40];
+};
+
+static struct stamp_name name_stamp(const char *identity)
+{
+    struct stamp_name name = {"default"};
+    if (identity[0] != '\0') {
+        const struct gj_hash hash = gj_hash_bytes(identity, strlen(identity));
+        gj_hash_hex(&hash, name.text);
+    }
+    return name;
+}
+
+/* The line that closes a stamp: a hash of all that stands before it. */
+static void add_check(struct gj_strbuf *text)
+{
+    const struct gj_hash hash = gj_hash_bytes(text->text, text->length);
+    char hex[CHECK_DIGITS + 1];
+    gj_hash_hex(&hash, hex);
+    gj_strbuf_printf(text, "%s\n", hex);
+}
+
+/* The only text that is a stamp of this identity and version. */
+static void write_stamp(struct gj_strbuf *text, const char *identity, const char *version,
+                        size_t version_length)
+{
+    gj_strbuf_puts(text, STAMP_HEAD);
+    gj_strbuf_add(text, version, version_length);
+    gj_strbuf_puts(text, STAMP_IDENTITY);
+    gj_strbuf_puts(text, identity);
+    gj_strbuf_puts(text, "\ncheck ");
+    if (!text->failed)
+        add_check(text);
+}
+
+static bool is_version(const char *version, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (version[i] < ' ' || version[i] > '~')
+            return false;
+    }
+    return length > 0;
+}
+
+/* Finds the version, then compares the file with the stamp that would be written for it. */
+static bool parse_stamp(const struct gj_file *file, const char *identity, char *version, size_t capacity)
+{
+    const size_t head = strlen(STAMP_HEAD);
+    if (file->bytes <= head || memcmp(file->data, STAMP_HEAD, head) != 0)
+        return false;
+    const char *found = (const char *)file->data + head;
+    const char *end = memchr(found, '\n', file->bytes - head);
+    const size_t length = end ? (size_t)(end - found) : 0;
+    if (!is_version(found, length) || length >= capacity)
+        return false;
+    struct gj_strbuf whole = {0};
+    write_stamp(&whole, identity, found, length);
+    const bool is_sound =
+        !whole.failed && whole.length == file->bytes && memcmp(whole.text, file->data, file->bytes) == 0;
+    gj_strbuf_free(&whole);
+    if (is_sound) {
+        memcpy(version, found, length);
+        version[length] = '\0';
+    }
+    return is_sound;
+}
+
+bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity)
+{
+    if (!gj_cache_is_on(cache))
+        return false;
+    struct gj_fault fault = {0};
+    const struct stamp_name name = name_stamp(identity);
+    struct gj_file file = {0};
+    bool done = false;
+    const int dir = gj_dir_open(cache, GJ_CACHE_COMPILERS_DIR, false, &fault);
+    if (dir >= 0) {
+        done = gj_file_read(dir, name.text, STAMP_FILE_MAX, &file, &fault);
+        close(dir);
+    }
+    if (!done) {
+        if (fault.error != ENOENT)
+            gj_cache_report(cache, "(compiler stamp) not read", name.text, &fault);
+        return false;
+    }
+    done = parse_stamp(&file, identity, version, capacity);
+    free(file.data);
+    return done;
+}
+
+/* Writes the stamp unless it is there already, which is the rule: put is called with every store. */
+static void put_stamp(gj_cache *cache, const char *identity, const char *version)
+{
+    char *current = malloc(strlen(version) + 1);
+    const bool is_there = current && gj_cache_compiler_get(cache, identity, current, strlen(version) + 1) &&
+                          strcmp(current, version) == 0;
+    free(current);
+    if (is_there)
+        return;
+    struct gj_fault fault = {.where = "the stamp", .what = "does not fit into memory"};
+    const struct stamp_name name = name_stamp(identity);
+    struct gj_strbuf text = {0};
+    write_stamp(&text, identity, version, strlen(version));
+    const int dir = text.failed ? -1 : gj_dir_open(cache, GJ_CACHE_COMPILERS_DIR, true, &fault);
+    if (dir < 0 || !gj_publish(cache, dir, name.text, text.text, text.length, &fault))
+        gj_cache_report(cache, "(compiler stamp) not stored", name.text, &fault);
+    if (dir >= 0)
+        close(dir);
+    gj_strbuf_free(&text);
+}
+
+void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version)
+{
+    const size_t room = STAMP_FILE_MAX - 256; /* for the words around them */
+    if (!gj_cache_is_on(cache) || !is_version(version, strlen(version)) ||
+        strlen(identity) + strlen(version) > room)
+        return;
+    if (identity[0] != '\0')
+        put_stamp(cache, identity, version);
+    put_stamp(cache, "", version);
+}

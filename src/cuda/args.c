@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What TMA asks of addresses and strides, and what keeps batches of D apart. */
+#include "cuda/args.h"
+
+#include "base/error_build.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#define TMA_ALIGNMENT 16
+#define TMA_STRIDE_MAX (INT64_C(1) << 40) /* bytes; cuTensorMapEncodeTiled */
+
+#define REFUSE(...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_LAUNCH, __VA_ARGS__)
+
+/* One operand as the checks see it: `rows` rows of `columns` contiguous elements. */
+struct view {
+    char name;
+    const struct gj_tensor *tensor;
+    int64_t rows, columns, batches;
+    int64_t element_bytes;
+};
+
+static enum gj_status check_extent(const char *name, int64_t value, gj_error **error)
+{
+    if (value < 0 || value > GJ_EXTENT_MAX)
+        REFUSE("%s = %" PRId64 ": an extent is from 0 to %d", name, value, GJ_EXTENT_MAX);
+    return GJ_OK;
+}
+
+static enum gj_status check_stride(char operand, const char *name, int64_t elements, int64_t element_bytes,
+                                   gj_error **error)
+{
+    int64_t bytes;
+    if (elements < 0 || __builtin_mul_overflow(elements, element_bytes, &bytes) || bytes >= TMA_STRIDE_MAX)
+        REFUSE("%c: %s = %" PRId64 " elements: a stride is from 0 to less than 2^40 bytes", operand, name,
+               elements);
+    if (bytes % TMA_ALIGNMENT != 0)
+        REFUSE("%c: %s = %" PRId64 " elements of %" PRId64 " bytes = %" PRId64
+               " bytes: TMA needs a multiple of %d",
+               operand, name, elements, element_bytes, bytes, TMA_ALIGNMENT);
+    return GJ_OK;
+}
+
+static enum gj_status check_batches(const struct view *view, gj_error **error)
+{
+    if (view->batches <= 1)
+        return GJ_OK;
+    const int64_t stride = view->tensor->batch_stride;
+    GJ_TRY(check_stride(view->name, "batch_stride", stride, view->element_bytes, error));
+    if (view->name != 'D')
+        return GJ_OK;
+    const int64_t span = (view->rows - 1) * view->tensor->ld + view->columns;
+    const bool behind = stride >= span;
+    const bool between =
+        stride >= view->columns && view->tensor->ld >= (view->batches - 1) * stride + view->columns;
+    if (!behind && !between)
+        REFUSE("D: batch_stride = %" PRId64 ": batches overlap (one spans %" PRId64
+               " elements, its rows are %" PRId64 " apart)",
+               stride, span, view->tensor->ld);
+    return GJ_OK;
+}
+
+static enum gj_status check_view(const struct view *view, gj_error **error)
+{
+    const struct gj_tensor *const tensor = view->tensor;
+    if (tensor->data == NULL)
+        REFUSE("%c: data is NULL", view->name);
+    if ((uintptr_t)tensor->data % TMA_ALIGNMENT != 0)
+        REFUSE("%c: data = 0x%" PRIxPTR ": TMA needs an address that is a multiple of %d", view->name,
+               (uintptr_t)tensor->data, TMA_ALIGNMENT);
+    if (tensor->ld < view->columns)
+        REFUSE("%c: ld = %" PRId64 ": must be at least the contiguous extent, %" PRId64, view->name,
+               tensor->ld, view->columns);
+    GJ_TRY(check_stride(view->name, "ld", tensor->ld, view->element_bytes, error));
+    return check_batches(view, error);
+}
+
+static enum gj_status check_operands(const struct gj_plan *plan, const struct gj_gemm_args *args,
+                                     gj_error **error)
+{
+    const struct gj_key *const key = &plan->key;
+    const struct view a = {'A',     &args->a,    args->m,
+                           args->k, args->batch, (int64_t)gj_dtype_bytes(key->a.dtype)};
+    const struct view b = {'B',     &args->b,    args->n,
+                           args->k, args->batch, (int64_t)gj_dtype_bytes(key->b.dtype)};
+    const struct view d = {'D',     &args->d,    args->m,
+                           args->n, args->batch, (int64_t)gj_dtype_bytes(key->d.dtype)};
+    if (args->k > 0) {
+        GJ_TRY(check_view(&a, error));
+        GJ_TRY(check_view(&b, error));
+    }
+    return check_view(&d, error);
+}
+
+enum gj_status gj_args_check(const struct gj_plan *plan, const struct gj_gemm_args *args, gj_error **error)
+{
+    const int cluster_size = plan->key.cluster_m * plan->key.cluster_n;
+    GJ_TRY(check_extent("m", args->m, error));
+    GJ_TRY(check_extent("n", args->n, error));
+    GJ_TRY(check_extent("k", args->k, error));
+    GJ_TRY(check_extent("batch", args->batch, error));
+    if ((int)args->raster < GJ_RASTER_HEURISTIC || (int)args->raster > GJ_RASTER_ALONG_N)
+        REFUSE("raster = %d: not one of enum gj_raster", (int)args->raster);
+    if (args->group_size < 0)
+        REFUSE("group_size = %d: must not be negative", args->group_size);
+    if (args->max_sms < 0 || (args->max_sms > 0 && args->max_sms < cluster_size))
+        REFUSE("max_sms = %d: must be 0, or at least the cluster's %d CTAs", args->max_sms, cluster_size);
+    if (args->c.data != NULL && plan->key.c.dtype == GJ_DTYPE_NONE)
+        REFUSE("C is given, but the kernel's key has c=none");
+    if (args->m == 0 || args->n == 0 || args->batch == 0)
+        return GJ_OK;
+    return check_operands(plan, args, error);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading a cubin and preparing it on devices. */
+#include "cuda/loaded.h"
+
+#include <stdlib.h>
+
+#include "base/error_build.h"
+
+enum gj_status gj_loaded_open(const gj_driver *driver, const struct gj_plan *plan, const void *cubin,
+                              gj_loaded **loaded, gj_error **error)
+{
+    struct gj_loaded *opened = calloc(1, sizeof *opened);
+    if (opened == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_LOAD, "no memory to load %s", plan->entry_name);
+    opened->driver = driver;
+    opened->threads = plan->threads;
+    opened->smem_bytes = plan->smem_bytes;
+    opened->cluster_size = plan->key.cluster_m * plan->key.cluster_n;
+    pthread_mutex_init(&opened->lock, NULL);
+    CUresult result = driver->cuLibraryLoadData_fn(&opened->library, cubin, NULL, NULL, 0, NULL, NULL, 0);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuLibraryGetKernel_fn(&opened->kernel, opened->library, plan->entry_name);
+    if (result != CUDA_SUCCESS) {
+        gj_loaded_close(&opened);
+        return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error, "the cubin of %s cannot be loaded",
+                              plan->entry_name);
+    }
+    *loaded = opened;
+    return GJ_OK;
+}
+
+void gj_loaded_close(gj_loaded **loaded)
+{
+    if (loaded == NULL || *loaded == NULL)
+        return;
+    struct gj_loaded *const l = *loaded;
+    /* Results are ignored: at process exit the driver may be gone already, which is no one's error. */
+    if (l->library != NULL)
+        l->driver->cuLibraryUnload_fn(l->library);
+    for (int i = 0; i < GJ_DEVICES_MAX; i++)
+        if (l->devices[i].retained)
+            l->driver->cuDevicePrimaryCtxRelease_fn((CUdevice)i);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+    *loaded = NULL;
+}
+
+void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream stream,
+                      CUlaunchAttribute *attribute, CUlaunchConfig *config)
+{
+    attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute->value.clusterDim.x = (unsigned)loaded->cluster_size;
+    attribute->value.clusterDim.y = 1;
+    attribute->value.clusterDim.z = 1;
+    *config = (CUlaunchConfig){
+        .gridDimX = (unsigned)(clusters * loaded->cluster_size),
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = (unsigned)loaded->threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = (unsigned)loaded->smem_bytes,
+        .hStream = stream,
+        .attrs = attribute,
+        .numAttrs = 1,
+    };
+}
+
+/* Attributes, eager loading and occupancy; a context of the device is current. */
+static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **error)
+{
+    const struct gj_driver *const driver = loaded->driver;
+    CUfunction function;
+    CUlaunchAttribute attribute;
+    CUlaunchConfig config;
+    CUresult result = driver->cuKernelSetAttribute_fn(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                      loaded->smem_bytes, loaded->kernel, (CUdevice)device);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuKernelGetFunction_fn(&function, loaded->kernel);
+    if (result == CUDA_SUCCESS && driver->cuFuncLoad_fn != NULL)
+        result = driver->cuFuncLoad_fn(function);
+    if (result == CUDA_SUCCESS) {
+        gj_loaded_config(loaded, 1, NULL, &attribute, &config);
+        result =
+            driver->cuOccupancyMaxActiveClusters_fn(&loaded->devices[device].max_clusters, function, &config);
+    }
+    if (result != CUDA_SUCCESS)
+        return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error,
+                              "the kernel cannot be set up on device %d", device);
+    if (loaded->devices[device].max_clusters < 1)
+        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD,
+                "no cluster of %d CTAs with %d bytes of shared memory fits device %d in this context",
+                loaded->cluster_size, loaded->smem_bytes, device);
+    return GJ_OK;
+}
+
+static enum gj_status check_device(const struct gj_driver *driver, int device, gj_error **error)
+{
+    struct gj_gpu_info info;
+    GJ_TRY(gj_gpu_info_get(driver, device, &info, error));
+    if (device >= GJ_DEVICES_MAX)
+        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD, "device %d: at most %d devices are supported", device,
+                GJ_DEVICES_MAX);
+    if (info.major != 9 || info.minor != 0)
+        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD,
+                "device %d, %s, has compute capability %d.%d: the kernels are for 9.0 (H100, H200) only",
+                device, info.name, info.major, info.minor);
+    return GJ_OK;
+}
+
+/* Runs set_up in the current context if it is of the device, else in the device's primary context. */
+static enum gj_status set_up_in_context(struct gj_loaded *loaded, int device, gj_error **error)
+{
+    const struct gj_driver *const driver = loaded->driver;
+    struct gj_on_device *const on = &loaded->devices[device];
+    CUcontext context = NULL;
+    CUdevice current = -1;
+    if (driver->cuCtxGetCurrent_fn(&context) == CUDA_SUCCESS && context != NULL)
+        driver->cuCtxGetDevice_fn(&current);
+    if (current == (CUdevice)device)
+        return set_up(loaded, device, error);
+    CUresult result = CUDA_SUCCESS;
+    if (!on->retained) {
+        result = driver->cuDevicePrimaryCtxRetain_fn(&context, (CUdevice)device);
+        on->retained = result == CUDA_SUCCESS;
+    }
+    if (result == CUDA_SUCCESS)
+        result = driver->cuCtxPushCurrent_fn(context);
+    if (result != CUDA_SUCCESS)
+        return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error,
+                              "the primary context of device %d cannot be used", device);
+    const enum gj_status status = set_up(loaded, device, error);
+    driver->cuCtxPopCurrent_fn(&context);
+    return status;
+}
+
+enum gj_status gj_loaded_prepare(gj_loaded *loaded, int device, gj_error **error)
+{
+    if (device >= 0 && device < GJ_DEVICES_MAX &&
+        atomic_load_explicit(&loaded->devices[device].ready, memory_order_acquire))
+        return GJ_OK;
+    GJ_TRY(check_device(loaded->driver, device, error));
+    pthread_mutex_lock(&loaded->lock);
+    enum gj_status status = GJ_OK;
+    if (!atomic_load_explicit(&loaded->devices[device].ready, memory_order_relaxed)) {
+        status = set_up_in_context(loaded, device, error);
+        if (status == GJ_OK)
+            atomic_store_explicit(&loaded->devices[device].ready, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&loaded->lock);
+    return status;
+}

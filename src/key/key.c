@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compile keys: defaults, canonical text, element types. */
+#include <gemmjit/key.h>
+
+#include "base/strbuf.h"
+#include "key/key_tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gj_key gj_key_default(void)
+{
+    return (struct gj_key){
+        .op = GJ_OP_GEMM,
+        .a = {GJ_DTYPE_BF16, GJ_MAJOR_K},
+        .b = {GJ_DTYPE_BF16, GJ_MAJOR_K},
+        .d = {GJ_DTYPE_BF16, GJ_MAJOR_N},
+        .acc = GJ_DTYPE_F32,
+        .alpha = GJ_SCALAR_ONE,
+        .tile_m = 128,
+        .tile_n = 192,
+        .cluster_m = 2,
+        .cluster_n = 1,
+        .sched = GJ_SCHED_PINGPONG,
+        .tiles = GJ_TILES_STATIC,
+    };
+}
+
+const char *gj_dtype_name(enum gj_dtype dtype)
+{
+    if ((int)dtype < 0 || (int)dtype >= gj_dtype_words.count)
+        return "?";
+    return gj_dtype_words.names[dtype];
+}
+
+size_t gj_dtype_bytes(enum gj_dtype dtype)
+{
+    switch (dtype) {
+    case GJ_DTYPE_F32:
+        return 4;
+    case GJ_DTYPE_F16:
+    case GJ_DTYPE_BF16:
+        return 2;
+    case GJ_DTYPE_E4M3:
+    case GJ_DTYPE_E5M2:
+        return 1;
+    case GJ_DTYPE_NONE:
+        return 0;
+    }
+    return 0;
+}
+
+static const char *word_of(struct gj_words words, int value)
+{
+    if (value < 0 || value >= words.count || words.names[value] == NULL)
+        return "?";
+    return words.names[value];
+}
+
+static void format_value(const struct gj_key *key, const struct gj_field *field, char *text, size_t capacity)
+{
+    const char *const base = (const char *)key + field->offset;
+    switch (field->kind) {
+    case GJ_FIELD_WORD: {
+        int value; /* every enum of struct gj_key has the size of int: asserted below */
+        memcpy(&value, base, sizeof value);
+        snprintf(text, capacity, "%s", word_of(field->words, value));
+        return;
+    }
+    case GJ_FIELD_FORMAT: {
+        struct gj_format format;
+        memcpy(&format, base, sizeof format);
+        if (format.dtype == GJ_DTYPE_NONE)
+            snprintf(text, capacity, "none");
+        else
+            snprintf(text, capacity, "%s.%s", gj_dtype_name(format.dtype),
+                     word_of(gj_major_words, (int)format.major));
+        return;
+    }
+    case GJ_FIELD_PAIR: {
+        int pair[2];
+        memcpy(pair, base, sizeof pair);
+        snprintf(text, capacity, "%dx%d", pair[0], pair[1]);
+        return;
+    }
+    }
+}
+
+_Static_assert(sizeof(enum gj_op) == sizeof(int) && sizeof(enum gj_tiles) == sizeof(int), "enums are ints");
+_Static_assert(offsetof(struct gj_key, tile_n) == offsetof(struct gj_key, tile_m) + sizeof(int) &&
+                   offsetof(struct gj_key, cluster_n) == offsetof(struct gj_key, cluster_m) + sizeof(int),
+               "pairs are adjacent");
+
+size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity)
+{
+    size_t length = 0;
+    if (capacity > 0)
+        text[0] = '\0';
+    for (int i = 0; i < gj_num_fields; i++) {
+        if (!gj_key_has_field(key, &gj_fields[i]))
+            continue;
+        char value[48];
+        format_value(key, &gj_fields[i], value, sizeof value);
+        const size_t room = length < capacity ? capacity - length : 0;
+        length += (size_t)snprintf(room ? text + length : NULL, room, "%s%s=%s", length ? "," : "",
+                                   gj_fields[i].name, value);
+    }
+    return length;
+}

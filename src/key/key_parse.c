@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading key text: every refusal names the field, its value and what is allowed. */
+#include <gemmjit/key.h>
+
+#include "base/error_build.h"
+#include "base/strbuf.h"
+#include "key/key_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest extent that a tile or cluster field may spell; gj_key_check refuses far smaller ones with numbers.
+ */
+#define PAIR_MAX 9999
+
+#define FAIL_KEY(error, ...) GJ_FAIL(error, GJ_ERR_KEY, GJ_STAGE_KEY, __VA_ARGS__)
+
+/* A stretch of the text being read. */
+struct span {
+    const char *at;
+    size_t length;
+};
+
+static const struct gj_field *find_field(struct span name)
+{
+    for (int i = 0; i < gj_num_fields; i++)
+        if (strlen(gj_fields[i].name) == name.length && memcmp(gj_fields[i].name, name.at, name.length) == 0)
+            return &gj_fields[i];
+    return NULL;
+}
+
+static void list_words(struct gj_strbuf *buf, struct gj_words words)
+{
+    for (int i = 0; i < words.count; i++)
+        if (words.names[i] != NULL)
+            gj_strbuf_printf(buf, "%s%s", buf->length ? ", " : "", words.names[i]);
+}
+
+/* What a field allows, as text for messages. Free it with free; NULL when memory runs out. */
+static char *allowed_text(const struct gj_field *field)
+{
+    struct gj_strbuf buf = {0};
+    if (field->kind == GJ_FIELD_WORD) {
+        list_words(&buf, field->words);
+    } else if (field->kind == GJ_FIELD_PAIR) {
+        gj_strbuf_printf(&buf, "MxN with M and N from 1 to %d", PAIR_MAX);
+    } else {
+        gj_strbuf_puts(&buf, "TYPE.MAJOR with TYPE one of");
+        for (int i = GJ_DTYPE_NONE + 1; i < gj_dtype_words.count; i++)
+            if (field->dtypes & (1u << i))
+                gj_strbuf_printf(&buf, " %s", gj_dtype_words.names[i]);
+        gj_strbuf_printf(&buf, " and MAJOR one of %s %s", gj_major_words.names[field->majors[0]],
+                         gj_major_words.names[field->majors[1]]);
+        if (field->dtypes & (1u << GJ_DTYPE_NONE))
+            gj_strbuf_puts(&buf, ", or none");
+    }
+    return gj_strbuf_take(&buf);
+}
+
+static enum gj_status fail_value(const struct gj_field *field, struct span value, gj_error **error)
+{
+    char *const allowed = allowed_text(field);
+    const enum gj_status status =
+        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "%s=%.*s: allowed is %s", field->name,
+                      (int)value.length, value.at, allowed ? allowed : "?");
+    free(allowed);
+    return status;
+}
+
+static bool read_int(struct span *value, int *number)
+{
+    int n = 0;
+    size_t digits = 0;
+    while (digits < value->length && value->at[digits] >= '0' && value->at[digits] <= '9') {
+        n = n * 10 + (value->at[digits] - '0');
+        if (n > PAIR_MAX)
+            return false;
+        digits++;
+    }
+    if (digits == 0 || n == 0)
+        return false;
+    value->at += digits;
+    value->length -= digits;
+    *number = n;
+    return true;
+}
+
+static bool read_pair(struct span value, int pair[2])
+{
+    if (!read_int(&value, &pair[0]) || value.length == 0 || *value.at != 'x')
+        return false;
+    value.at++;
+    value.length--;
+    return read_int(&value, &pair[1]) && value.length == 0;
+}
+
+static bool read_format(const struct gj_field *field, struct span value, struct gj_format *format)
+{
+    const char *const dot = memchr(value.at, '.', value.length);
+    const size_t dtype_length = dot ? (size_t)(dot - value.at) : value.length;
+    const int dtype = gj_words_find(gj_dtype_words, value.at, dtype_length);
+    if (dtype < 0 || !(field->dtypes & (1u << dtype)))
+        return false;
+    if (dtype == GJ_DTYPE_NONE) {
+        *format = (struct gj_format){GJ_DTYPE_NONE, GJ_MAJOR_NONE};
+        return dot == NULL;
+    }
+    if (dot == NULL)
+        return false;
+    const int major = gj_words_find(gj_major_words, dot + 1, value.length - dtype_length - 1);
+    if (major < 0 || ((enum gj_major)major != field->majors[0] && (enum gj_major)major != field->majors[1]))
+        return false;
+    *format = (struct gj_format){(enum gj_dtype)dtype, (enum gj_major)major};
+    return true;
+}
+
+static bool read_value(const struct gj_field *field, struct span value, struct gj_key *key)
+{
+    char *const target = (char *)key + field->offset;
+    switch (field->kind) {
+    case GJ_FIELD_WORD: {
+        const int word = gj_words_find(field->words, value.at, value.length);
+        if (word >= 0)
+            memcpy(target, &word, sizeof word);
+        return word >= 0;
+    }
+    case GJ_FIELD_FORMAT: {
+        struct gj_format format;
+        if (!read_format(field, value, &format))
+            return false;
+        memcpy(target, &format, sizeof format);
+        return true;
+    }
+    case GJ_FIELD_PAIR: {
+        int pair[2];
+        if (!read_pair(value, pair))
+            return false;
+        memcpy(target, pair, sizeof pair);
+        return true;
+    }
+    }
+    return false;
+}
+
+static enum gj_status fail_unknown(struct span name, gj_error **error)
+{
+    struct gj_strbuf names = {0};
+    for (int i = 0; i < gj_num_fields; i++)
+        gj_strbuf_printf(&names, "%s%s", i ? ", " : "", gj_fields[i].name);
+    char *const text = gj_strbuf_take(&names);
+    const enum gj_status status =
+        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "unknown field \"%.*s\": the fields are %s",
+                      (int)name.length, name.at, text ? text : "?");
+    free(text);
+    return status;
+}
+
+/* Reads one `name=value` and notes the field in *seen, a bit set over gj_fields. */
+static enum gj_status read_field(struct span text, struct gj_key *key, unsigned *seen, gj_error **error)
+{
+    const char *const equals = memchr(text.at, '=', text.length);
+    if (equals == NULL)
+        FAIL_KEY(error, "\"%.*s\" is not name=value", (int)text.length, text.at);
+    const struct span name = {text.at, (size_t)(equals - text.at)};
+    const struct span value = {equals + 1, text.length - name.length - 1};
+    const struct gj_field *const field = find_field(name);
+    if (field == NULL)
+        return fail_unknown(name, error);
+    const unsigned bit = 1u << (field - gj_fields);
+    if (*seen & bit)
+        FAIL_KEY(error, "field %s is given twice, the second time as %.*s", field->name, (int)value.length,
+                 value.at);
+    *seen |= bit;
+    if (!read_value(field, value, key))
+        return fail_value(field, value, error);
+    return GJ_OK;
+}
+
+static unsigned bit_of(size_t offset)
+{
+    for (int i = 0; i < gj_num_fields; i++)
+        if (gj_fields[i].offset == offset)
+            return 1u << i;
+    return 0;
+}
+
+/* Defaults that depend on other fields, and contradictions between fields. */
+static enum gj_status finish_key(struct gj_key *key, unsigned seen, gj_error **error)
+{
+    const unsigned beta = bit_of(offsetof(struct gj_key, beta));
+    const unsigned fp8acc = bit_of(offsetof(struct gj_key, fp8acc));
+    const unsigned p = bit_of(offsetof(struct gj_key, p));
+    const bool has_c = key->c.dtype != GJ_DTYPE_NONE;
+    if (!(seen & beta))
+        key->beta = has_c ? GJ_SCALAR_ONE : GJ_SCALAR_NONE;
+    if (has_c && key->beta == GJ_SCALAR_NONE)
+        FAIL_KEY(error, "beta=none contradicts c=%s: allowed is one, host, device",
+                 gj_dtype_name(key->c.dtype));
+    if (!has_c && key->beta != GJ_SCALAR_NONE)
+        FAIL_KEY(error, "beta=%s contradicts c=none, an absent operand: allowed is none",
+                 gj_fields[__builtin_ctz(beta)].words.names[key->beta]);
+    const struct gj_field *const fp8acc_field = &gj_fields[__builtin_ctz(fp8acc)];
+    if (gj_key_has_field(key, fp8acc_field)) {
+        if (!(seen & fp8acc))
+            key->fp8acc = GJ_FP8ACC_PROMOTED;
+    } else if (seen & fp8acc) {
+        FAIL_KEY(error, "fp8acc=%s contradicts a=%s and b=%s: it is allowed only when both are 8-bit",
+                 fp8acc_field->words.names[key->fp8acc], gj_dtype_name(key->a.dtype),
+                 gj_dtype_name(key->b.dtype));
+    }
+    if ((seen & p) && key->op == GJ_OP_GEMM && key->p.dtype != GJ_DTYPE_NONE)
+        FAIL_KEY(error, "p=%s contradicts op=gemm, which has no PostAct: allowed is none",
+                 gj_dtype_name(key->p.dtype));
+    return GJ_OK;
+}
+
+enum gj_status gj_key_parse(const char *text, struct gj_key *key, gj_error **error)
+{
+    struct gj_key parsed = gj_key_default();
+    unsigned seen = 0;
+    for (const char *at = text; *at != '\0';) {
+        const size_t length = strcspn(at, ",");
+        GJ_TRY(read_field((struct span){at, length}, &parsed, &seen, error));
+        at += length;
+        if (*at == ',' && *++at == '\0')
+            FAIL_KEY(error, "key text ends with a comma");
+    }
+    GJ_TRY(finish_key(&parsed, seen, error));
+    *key = parsed;
+    return GJ_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of key text. */
+#include "key/key_tables.h"
+
+#include <string.h>
+
+#define WORDS(array)                                     \
+    {                                                    \
+        array, (int)(sizeof(array) / sizeof((array)[0])) \
+    }
+
+static const char *const op_names[] = {
+    [GJ_OP_GEMM] = "gemm",   [GJ_OP_ACT] = "act",       [GJ_OP_DACT] = "dact",
+    [GJ_OP_GATED] = "gated", [GJ_OP_DGATED] = "dgated",
+};
+static const char *const dtype_names[] = {
+    [GJ_DTYPE_NONE] = "none", [GJ_DTYPE_F16] = "f16",   [GJ_DTYPE_BF16] = "bf16",
+    [GJ_DTYPE_F32] = "f32",   [GJ_DTYPE_E4M3] = "e4m3", [GJ_DTYPE_E5M2] = "e5m2",
+};
+static const char *const major_names[] = {
+    [GJ_MAJOR_NONE] = NULL,
+    [GJ_MAJOR_K] = "k",
+    [GJ_MAJOR_M] = "m",
+    [GJ_MAJOR_N] = "n",
+};
+static const char *const acc_names[] = {
+    [GJ_DTYPE_NONE] = NULL,
+    [GJ_DTYPE_F16] = "f16",
+    [GJ_DTYPE_BF16] = NULL,
+    [GJ_DTYPE_F32] = "f32",
+};
+static const char *const act_names[] = {
+    [GJ_ACT_NONE] = "none",
+    [GJ_ACT_RELU] = "relu",
+    [GJ_ACT_RELU_SQ] = "relu_sq",
+    [GJ_ACT_GELU_TANH] = "gelu_tanh",
+};
+static const char *const alpha_names[] = {
+    [GJ_SCALAR_NONE] = NULL,
+    [GJ_SCALAR_ONE] = "one",
+    [GJ_SCALAR_HOST] = "host",
+    [GJ_SCALAR_DEVICE] = "device",
+};
+static const char *const beta_names[] = {
+    [GJ_SCALAR_NONE] = "none",
+    [GJ_SCALAR_ONE] = "one",
+    [GJ_SCALAR_HOST] = "host",
+    [GJ_SCALAR_DEVICE] = "device",
+};
+static const char *const batch_names[] = {
+    [GJ_BATCH_DENSE] = "dense",
+    [GJ_BATCH_VARLEN_M] = "varlen_m",
+    [GJ_BATCH_VARLEN_K] = "varlen_k",
+};
+static const char *const gather_names[] = {[GJ_GATHER_NONE] = "none", [GJ_GATHER_A] = "a"};
+static const char *const fp8acc_names[] = {
+    [GJ_FP8ACC_NONE] = NULL,
+    [GJ_FP8ACC_PROMOTED] = "promoted",
+    [GJ_FP8ACC_FAST] = "fast",
+};
+static const char *const sched_names[] = {[GJ_SCHED_PINGPONG] = "pingpong", [GJ_SCHED_COOP] = "coop"};
+static const char *const tiles_names[] = {
+    [GJ_TILES_STATIC] = "static",
+    [GJ_TILES_DYNAMIC] = "dynamic",
+    [GJ_TILES_ONCE] = "once",
+};
+
+const struct gj_words gj_dtype_words = WORDS(dtype_names);
+const struct gj_words gj_major_words = WORDS(major_names);
+
+#define BIT(dtype) (1u << (dtype))
+#define INPUT_DTYPES (BIT(GJ_DTYPE_F16) | BIT(GJ_DTYPE_BF16) | BIT(GJ_DTYPE_E4M3) | BIT(GJ_DTYPE_E5M2))
+#define OUTPUT_DTYPES (INPUT_DTYPES | BIT(GJ_DTYPE_F32) | BIT(GJ_DTYPE_NONE))
+
+#define WORD(name_, member, array)                                                       \
+    {                                                                                    \
+        .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
+        .words = WORDS(array)                                                            \
+    }
+#define FORMAT(member, dtypes_, first, second)                                               \
+    {                                                                                        \
+        .name = #member, .kind = GJ_FIELD_FORMAT, .offset = offsetof(struct gj_key, member), \
+        .dtypes = dtypes_, .majors = {                                                       \
+            first,                                                                           \
+            second                                                                           \
+        }                                                                                    \
+    }
+#define PAIR(name_, member)                                                             \
+    {                                                                                   \
+        .name = name_, .kind = GJ_FIELD_PAIR, .offset = offsetof(struct gj_key, member) \
+    }
+
+const struct gj_field gj_fields[] = {
+    WORD("op", op, op_names),
+    FORMAT(a, INPUT_DTYPES, GJ_MAJOR_K, GJ_MAJOR_M),
+    FORMAT(b, INPUT_DTYPES, GJ_MAJOR_K, GJ_MAJOR_N),
+    FORMAT(c, OUTPUT_DTYPES, GJ_MAJOR_N, GJ_MAJOR_M),
+    FORMAT(d, OUTPUT_DTYPES, GJ_MAJOR_N, GJ_MAJOR_M),
+    FORMAT(p, OUTPUT_DTYPES, GJ_MAJOR_N, GJ_MAJOR_M),
+    WORD("acc", acc, acc_names),
+    WORD("act", act, act_names),
+    WORD("alpha", alpha, alpha_names),
+    WORD("beta", beta, beta_names),
+    WORD("batch", batch, batch_names),
+    WORD("gather", gather, gather_names),
+    WORD("fp8acc", fp8acc, fp8acc_names),
+    PAIR("tile", tile_m),
+    PAIR("cluster", cluster_m),
+    WORD("sched", sched, sched_names),
+    WORD("tiles", tiles, tiles_names),
+};
+const int gj_num_fields = (int)(sizeof(gj_fields) / sizeof(gj_fields[0]));
+
+int gj_words_find(struct gj_words words, const char *word, size_t length)
+{
+    for (int i = 0; i < words.count; i++)
+        if (words.names[i] != NULL && strlen(words.names[i]) == length &&
+            memcmp(words.names[i], word, length) == 0)
+            return i;
+    return -1;
+}
+
+bool gj_key_has_field(const struct gj_key *key, const struct gj_field *field)
+{
+    if (field->offset == offsetof(struct gj_key, p))
+        return key->op != GJ_OP_GEMM;
+    if (field->offset == offsetof(struct gj_key, fp8acc))
+        return gj_dtype_bytes(key->a.dtype) == 1 && gj_dtype_bytes(key->b.dtype) == 1;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of key text: one table per enum and one table of fields, in the order in which they are printed.
+ */
+#ifndef GJ_KEY_KEY_TABLES_H
+#define GJ_KEY_KEY_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <gemmjit/key.h>
+
+/* Names of an enum's values, indexed by value; NULL for a value that has no word in key text. */
+struct gj_words {
+    const char *const *names;
+    int count;
+};
+
+enum gj_field_kind {
+    GJ_FIELD_WORD,   /* an enum by its words */
+    GJ_FIELD_FORMAT, /* TYPE.MAJOR, or none where allowed */
+    GJ_FIELD_PAIR,   /* MxN */
+};
+
+struct gj_field {
+    const char *name;
+    enum gj_field_kind kind;
+    size_t offset;         /* of the value in struct gj_key; for a pair, of its first int */
+    struct gj_words words; /* WORD: values; FORMAT: unused */
+    unsigned dtypes;       /* FORMAT: bit set of enum gj_dtype; bit NONE: may be absent */
+    enum gj_major majors[2];
+};
+
+extern const struct gj_field gj_fields[];
+extern const int gj_num_fields;
+
+extern const struct gj_words gj_dtype_words, gj_major_words;
+
+/* Index of word in words, or -1. */
+int gj_words_find(struct gj_words words, const char *word, size_t length);
+
+/* Fields that only some keys have: p needs an operation with PostAct, fp8acc needs 8-bit A and B. */
+bool gj_key_has_field(const struct gj_key *key, const struct gj_field *field);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gj_key_check: every reason for which a key is refused, each a sentence with its numbers.
+ *
+ * Only what has run and was exact on hardware is accepted: docs/verification.md. */
+#include "plan/check.h"
+
+#include "base/error_build.h"
+#include "key/key_tables.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where reasons go: into an error object, or only counted. */
+struct reasons {
+    gj_error **error; /* NULL: count only */
+    int count;
+};
+
+static void refuse(struct reasons *reasons, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void refuse(struct reasons *reasons, const char *format, ...)
+{
+    reasons->count++;
+    if (reasons->error == NULL)
+        return;
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    gj_error_add_reason(reasons->error, "%s", text);
+}
+
+static const char *word(const char *field_name, int value)
+{
+    for (int i = 0; i < gj_num_fields; i++)
+        if (strcmp(gj_fields[i].name, field_name) == 0)
+            return gj_fields[i].words.names[value];
+    return "?";
+}
+
+/* Fields with one generated value so far. */
+static void check_problem(const struct gj_key *key, struct reasons *reasons)
+{
+    if (key->op != GJ_OP_GEMM)
+        refuse(reasons, "op=%s is not generated: only op=gemm is", word("op", (int)key->op));
+    if (key->act != GJ_ACT_NONE)
+        refuse(reasons, "act=%s is not generated: only act=none is", word("act", (int)key->act));
+    if (key->acc != GJ_DTYPE_F32)
+        refuse(reasons, "acc=%s is not generated: only acc=f32 is", gj_dtype_name(key->acc));
+    if (key->alpha != GJ_SCALAR_ONE)
+        refuse(reasons, "alpha=%s is not generated: only alpha=one is", word("alpha", (int)key->alpha));
+    if (key->c.dtype != GJ_DTYPE_NONE)
+        refuse(reasons, "c=%s is not generated: only c=none is", gj_dtype_name(key->c.dtype));
+    if (key->batch != GJ_BATCH_DENSE)
+        refuse(reasons, "batch=%s is not generated: only batch=dense is", word("batch", (int)key->batch));
+    if (key->gather != GJ_GATHER_NONE)
+        refuse(reasons, "gather=%s is not generated: only gather=none is", word("gather", (int)key->gather));
+    if (key->tiles != GJ_TILES_STATIC)
+        refuse(reasons, "tiles=%s is not generated: only tiles=static is", word("tiles", (int)key->tiles));
+}
+
+static void check_operands(const struct gj_key *key, struct reasons *reasons)
+{
+    const struct gj_format *const inputs[2] = {&key->a, &key->b};
+    for (int i = 0; i < 2; i++) {
+        const char name = "ab"[i];
+        if (inputs[i]->dtype != GJ_DTYPE_F16 && inputs[i]->dtype != GJ_DTYPE_BF16)
+            refuse(reasons, "%c=%s is not generated: only f16 and bf16 are", name,
+                   gj_dtype_name(inputs[i]->dtype));
+        if (inputs[i]->major != GJ_MAJOR_K)
+            refuse(reasons, "%c is %s-major: only k-major is generated", name,
+                   gj_major_words.names[inputs[i]->major]);
+    }
+    if (key->a.dtype != key->b.dtype)
+        refuse(reasons, "a=%s and b=%s differ: 16-bit operands of wgmma have one type",
+               gj_dtype_name(key->a.dtype), gj_dtype_name(key->b.dtype));
+    if (key->d.dtype == GJ_DTYPE_NONE)
+        refuse(reasons, "d=none leaves nothing to compute");
+    else if (key->d.dtype != GJ_DTYPE_F16 && key->d.dtype != GJ_DTYPE_BF16 && key->d.dtype != GJ_DTYPE_F32)
+        refuse(reasons, "d=%s is not generated: only f16, bf16 and f32 are", gj_dtype_name(key->d.dtype));
+    if (key->d.dtype != GJ_DTYPE_NONE && key->d.major != GJ_MAJOR_N)
+        refuse(reasons, "d is m-major: only n-major is generated");
+}
+
+/* Tile extents: quack 0.2.0's rule where it has the case; columns in steps of 16 because one stmatrix covers
+ * two 8-column blocks. */
+static void check_tile(const struct gj_plan *plan, struct reasons *reasons)
+{
+    const struct gj_key *const key = &plan->key;
+    const bool pingpong = key->sched == GJ_SCHED_PINGPONG;
+    const int m = key->tile_m, n = key->tile_n;
+    const bool rows_known = m == 64 || m == 128 || m == 192 || (!pingpong && (m == 256 || m == 320));
+    if (!rows_known)
+        refuse(reasons, "tile=%dx%d sched=%s: rows must be one of %s", m, n, pingpong ? "pingpong" : "coop",
+               pingpong ? "64, 128, 192" : "64, 128, 192, 256");
+    if (n % 16 != 0 || n < 16 || n > GJ_MMA_N_MAX)
+        refuse(reasons, "tile=%dx%d: columns must be a multiple of 16 from 16 to %d", m, n, GJ_MMA_N_MAX);
+    if (plan->split_n > 1)
+        refuse(reasons, "tile=%dx%d sched=coop splits the columns over two warp groups: not generated", m, n);
+    if (plan->split_m == 3 && n % 32 != 0)
+        refuse(reasons, "tile=%dx%d sched=coop: three warp groups need columns in multiples of 32", m, n);
+}
+
+/* Accumulators that leave room for addresses and the epilogue's temporaries: at 240 registers 208 compile
+ * without spills and 216 serialise the wgmma pipeline (C7512); at 160 (three MMA warp groups) 96 are safe. */
+static int acc_registers_max(const struct gj_plan *plan)
+{
+    return plan->mma_registers == 160 ? 96 : 208;
+}
+
+static void check_resources(const struct gj_plan *plan, struct reasons *reasons)
+{
+    const struct gj_key *const key = &plan->key;
+    const int acc_max = acc_registers_max(plan);
+    if (plan->acc_registers > acc_max)
+        refuse(reasons, "tile=%dx%d sched=%s needs %d accumulator registers per thread: at most %d fit",
+               key->tile_m, key->tile_n, key->sched == GJ_SCHED_PINGPONG ? "pingpong" : "coop",
+               plan->acc_registers, acc_max);
+    const int least = gj_plan_smem_for_stages(plan, 2);
+    if (least > GJ_SMEM_CTA_MAX)
+        refuse(reasons, "tile=%dx%d needs %d bytes of shared memory for two stages: a CTA has %d",
+               key->tile_m, key->tile_n, least, GJ_SMEM_CTA_MAX);
+}
+
+/* Clusters of 2 fill all 132 SMs of an H200; 4 and more reach only 120 (cuOccupancyMaxActiveClusters, H200,
+ * 2026-11-30). Slices are cut along rows, in whole 8-row swizzle atoms. */
+static void check_cluster(const struct gj_plan *plan, struct reasons *reasons)
+{
+    const struct gj_key *const key = &plan->key;
+    const int m = key->cluster_m, n = key->cluster_n;
+    if (!((m == 1 && n == 1) || (m == 2 && n == 1) || (m == 1 && n == 2)))
+        refuse(reasons, "cluster=%dx%d is not generated: only 1x1, 2x1 and 1x2 are", m, n);
+    if (key->tile_n % (8 * m) != 0 || key->tile_m % (8 * n) != 0)
+        refuse(reasons, "cluster=%dx%d does not cut tile=%dx%d into slices of whole 8-row groups", m, n,
+               key->tile_m, key->tile_n);
+    if (plan->box_a_rows > GJ_TMA_BOX_MAX || plan->box_b_rows > GJ_TMA_BOX_MAX)
+        refuse(reasons, "cluster=%dx%d leaves a slice of %d rows: a TMA box has at most %d", m, n,
+               plan->box_a_rows > plan->box_b_rows ? plan->box_a_rows : plan->box_b_rows, GJ_TMA_BOX_MAX);
+}
+
+static int collect(const struct gj_plan *plan, gj_error **error)
+{
+    struct reasons reasons = {error, 0};
+    check_problem(&plan->key, &reasons);
+    check_operands(&plan->key, &reasons);
+    check_tile(plan, &reasons);
+    check_resources(plan, &reasons);
+    check_cluster(plan, &reasons);
+    return reasons.count;
+}
+
+bool gj_plan_accepts(const struct gj_plan *plan)
+{
+    return collect(plan, NULL) == 0;
+}
+
+/* A field that a key does not have holds 0, which is NONE. */
+static bool bad_word(const struct gj_key *key, const struct gj_field *field, int value)
+{
+    if (!gj_key_has_field(key, field))
+        return value != 0;
+    return value < 0 || value >= field->words.count || field->words.names[value] == NULL;
+}
+
+static bool bad_format(const struct gj_key *key, const struct gj_field *field, int dtype, int major)
+{
+    if (dtype < 0 || dtype >= gj_dtype_words.count || !(field->dtypes & (1u << dtype)))
+        return true;
+    if (dtype == GJ_DTYPE_NONE)
+        return major != GJ_MAJOR_NONE;
+    return !gj_key_has_field(key, field) ||
+           (major != (int)field->majors[0] && major != (int)field->majors[1]);
+}
+
+static bool bad_pair(int first, int second)
+{
+    return first < 1 || first > 9999 || second < 1 || second > 9999;
+}
+
+/* The first field with a value that no key text gives, or NULL: such a struct was not made by gj_key_parse.
+ */
+static const char *bad_field(const struct gj_key *key)
+{
+    for (int i = 0; i < gj_num_fields; i++) {
+        const struct gj_field *const field = &gj_fields[i];
+        int value[2] = {0, 0};
+        memcpy(value, (const char *)key + field->offset,
+               (field->kind == GJ_FIELD_WORD ? 1 : 2) * sizeof(int));
+        if ((field->kind == GJ_FIELD_WORD && bad_word(key, field, value[0])) ||
+            (field->kind == GJ_FIELD_FORMAT && bad_format(key, field, value[0], value[1])) ||
+            (field->kind == GJ_FIELD_PAIR && bad_pair(value[0], value[1])))
+            return field->name;
+    }
+    return (key->c.dtype == GJ_DTYPE_NONE) != (key->beta == GJ_SCALAR_NONE) ? "beta" : NULL;
+}
+
+enum gj_status gj_key_check(const struct gj_key *key, gj_error **error)
+{
+    const char *const bad = bad_field(key);
+    if (bad != NULL)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_KEY, "field %s of the key holds a value outside its range",
+                bad);
+    struct gj_plan plan;
+    gj_plan_make(key, &plan);
+    const int count = collect(&plan, NULL);
+    if (count == 0)
+        return GJ_OK;
+    char text[GJ_KEY_TEXT_MAX];
+    gj_key_format(key, text, sizeof text);
+    const enum gj_status status =
+        gj_error_make(error, GJ_ERR_UNSUPPORTED, GJ_STAGE_PLAN, 0, "", "key is refused for %d reason%s: %s",
+                      count, count == 1 ? "" : "s", text);
+    if (error != NULL && *error != NULL)
+        collect(&plan, error);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: every number that follows from a key. Pure arithmetic, defined for any key that parses; whether
+ * a kernel is generated for it is gj_key_check's question.
+ *
+ * A CTA is one load warp group and 1 to 3 MMA warp groups of 128 threads. The load warp group's first warp
+ * fills a ring of `stages` A/B tiles by TMA; the MMA warp groups run wgmma on them and store D through a
+ * staging area, one slab of 64 rows x slab_n columns at a time. */
+#ifndef GJ_PLAN_PLAN_H
+#define GJ_PLAN_PLAN_H
+
+#include <stddef.h>
+
+#include <gemmjit/key.h>
+
+#include "base/strbuf.h"
+
+/* Hopper limits (compute capability 9.0). */
+#define GJ_SMEM_CTA_MAX 232448     /* opt-in dynamic shared memory of a CTA: 227 KiB */
+#define GJ_SMEM_BARRIER_BYTES 1024 /* reserved for barriers; keeps every tile 1024-byte aligned */
+#define GJ_WARP_GROUP 128          /* threads of a warp group */
+#define GJ_STAGE_ROW_BYTES 128     /* one tile row of a stage: the 128-byte swizzle atom */
+#define GJ_TMA_BOX_MAX 256         /* elements of a TMA box along one dimension */
+#define GJ_MMA_M 64                /* rows of one wgmma */
+#define GJ_MMA_N_MAX 256           /* columns of one wgmma */
+#define GJ_MMA_PER_STAGE 4         /* wgmma along K in one stage: 4 x 32 bytes */
+
+struct gj_plan {
+    struct gj_key key;
+    char entry_name[128];
+
+    int mma_warp_groups;  /* in the CTA */
+    int split_m, split_n; /* warp groups that share a tile, along its rows and columns */
+    int threads;
+    int load_registers, mma_registers; /* per thread, by setmaxnreg */
+    int acc_registers;                 /* per MMA thread: accumulators (twice for promoted fp8) */
+    int m_blocks;                      /* wgmma along the rows of one warp group's part */
+    int mma_n, mma_k;                  /* columns and depth of one wgmma, elements */
+
+    int tile_k;              /* elements of K per stage */
+    int stages, stage_bytes; /* the A/B ring */
+    int box_a_rows,
+        box_b_rows; /* rows that one CTA loads of its A and B tile; the cluster multicasts the rest */
+
+    int epi_m, epi_n;             /* epilogue tile, the unit in which staging memory is counted */
+    int epi_stages, epi_c_stages; /* number of those for D (and PostAct) and for C */
+    int staging_bytes;            /* epi_stages of D and PostAct */
+    int c_bytes;                  /* epi_c_stages of C */
+    int slab_n, slab_bytes;       /* what one TMA store writes: 64 rows x slab_n columns */
+    int tail_n;                   /* columns of the last, narrower slab of a tile's width; 0: none */
+    int slab_buffers;             /* slabs of staging that each MMA warp group owns */
+
+    int full_arrivals, empty_arrivals; /* per phase of a stage's barriers */
+
+    int smem_a, smem_b, smem_staging, smem_barriers; /* offsets */
+    int smem_bytes;
+};
+
+/* Fills *plan from a key. Total: any key whose enums are in range gives numbers, fit or not. */
+void gj_plan_make(const struct gj_key *key, struct gj_plan *plan);
+
+/* The plan as a table, one "name  value" line per number. */
+void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text);
+
+/* Bytes that `stages` stages take together with the least staging: what must fit GJ_SMEM_CTA_MAX. */
+int gj_plan_smem_for_stages(const struct gj_plan *plan, int stages);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Run-time parameters of a GEMM kernel. The host includes this very file, so both sides agree. */
+#pragma once
+
+/* Division by a value known at launch: n / divisor = n * multiplier >> shift for 0 <= n < 2^31. */
+struct fast_divisor {
+    unsigned int divisor, multiplier, shift;
+};
+
+/* The order in which clusters take cluster tiles: per batch, groups of `group` tiles along the fast direction,
+ * serpentine along the slow one. */
+struct tile_schedule {
+    unsigned int num_tiles;               /* cluster tiles over all batches */
+    struct fast_divisor tiles_per_batch;
+    struct fast_divisor tiles_per_group;  /* in a full group */
+    struct fast_divisor group, tail;      /* width of a full group and of the last, narrower one (or 1) */
+    unsigned int full_groups;
+    unsigned int slow_extent;
+    unsigned int along_m;                 /* non-zero: the fast direction is M */
+};
+
+struct gemm_params {
+    int m, n;
+    int k_tiles;                    /* stages per tile, at least 1 */
+    int a_batch_step, b_batch_step; /* 0 when all batches share one matrix, else 1 */
+    int cut_columns;                /* non-zero: a row of D does not end on 16 bytes, so TMA may not store its end */
+    long long d_ld, d_batch_stride; /* elements */
+    void *d;
+    struct tile_schedule schedule;
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A libnvrtc for tests, of version FAKE_MAJOR.FAKE_MINOR: every compile succeeds with an empty image, unless
+ * it is given an option that came later. FAKE_LACKS_CUBIN leaves out nvrtcGetCUBIN. */
+#include <nvrtc.h>
+#include <string.h>
+
+nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    *major = FAKE_MAJOR;
+    *minor = FAKE_MINOR;
+    return NVRTC_SUCCESS;
+}
+
+const char *nvrtcGetErrorString(nvrtcResult result)
+{
+    return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "NVRTC_ERROR_FAKE";
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int num_headers,
+                               const char *const *headers, const char *const *include_names)
+{
+    (void)source, (void)name, (void)num_headers, (void)headers, (void)include_names;
+    *program = NULL;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
+{
+    *program = NULL;
+    return NVRTC_SUCCESS;
+}
+
+/* Refuses options that its version would refuse. */
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const char *const *options)
+{
+    (void)program;
+    for (int i = 0; i < num_options; i++) {
+        if (strcmp(options[i], "--minimal") == 0 && FAKE_MAJOR * 100 + FAKE_MINOR < 1204)
+            return NVRTC_ERROR_INVALID_OPTION;
+        if (strcmp(options[i], "--no-cache") == 0 && FAKE_MAJOR * 100 + FAKE_MINOR < 1209)
+            return NVRTC_ERROR_INVALID_OPTION;
+    }
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *bytes)
+{
+    (void)program;
+    *bytes = 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
+{
+    (void)program;
+    *log = '\0';
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *bytes)
+{
+    (void)program;
+    *bytes = 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
+{
+    (void)program;
+    *ptx = '\0';
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes)
+{
+    (void)program;
+    *bytes = 0;
+    return NVRTC_SUCCESS;
+}
+
+#ifndef FAKE_LACKS_CUBIN
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
+{
+    (void)program, (void)cubin;
+    return NVRTC_SUCCESS;
+}
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemmjit cache: what is in the disk cache, and emptying it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cache/cache.h"
+#include "cli.h"
+
+static enum gj_status fail_cache(const gj_cache *cache, int code, gj_error **error)
+{
+    return gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, code, strerrorname_np(code),
+                         "the cache in %s cannot be read: %s", gj_cache_root(cache), strerror(code));
+}
+
+/* -- stat ---------------------------------------------------------------------------------------------- */
+
+struct totals {
+    uint64_t entries, bytes, damaged;
+};
+
+static bool count_entry(void *user, const char *path, uint64_t file_bytes, const struct gj_cache_entry *entry,
+                        const char *reason)
+{
+    (void)path, (void)reason;
+    struct totals *const totals = user;
+    if (entry)
+        totals->entries++;
+    else
+        totals->damaged++;
+    totals->bytes += file_bytes;
+    return true;
+}
+
+static enum gj_status do_stat(struct cli *cli, gj_cache *cache, gj_error **error)
+{
+    struct totals totals = {0};
+    if (gj_cache_list(cache, count_entry, &totals) < 0)
+        return fail_cache(cache, errno, error);
+    if (cli->json) {
+        cJSON *const document = cli_json_object(cli);
+        cli_json_text(cli, document, "root", gj_cache_root(cache));
+        cli_json_number(cli, document, "entries", (double)totals.entries);
+        cli_json_number(cli, document, "bytes", (double)totals.bytes);
+        cli_json_number(cli, document, "damaged", (double)totals.damaged);
+        return cli_json_finish(cli, document, error);
+    }
+    gj_strbuf_printf(&cli->out,
+                     "root     %s\nentries  %" PRIu64 "\nbytes    %" PRIu64 "\ndamaged  %" PRIu64 "\n",
+                     gj_cache_root(cache), totals.entries, totals.bytes, totals.damaged);
+    return GJ_OK;
+}
+
+/* -- list ---------------------------------------------------------------------------------------------- */
+
+struct listing {
+    struct cli *cli;
+    cJSON *entries; /* NULL: lines */
+};
+
+static bool add_entry_object(struct listing *listing, const char *path, uint64_t file_bytes,
+                             const struct gj_cache_entry *entry, const char *reason)
+{
+    struct cli *const cli = listing->cli;
+    cJSON *const object = cli_json_object(cli);
+    cli_json_text(cli, object, "file", path);
+    cli_json_number(cli, object, "file_bytes", (double)file_bytes);
+    if (entry) {
+        cli_json_text(cli, object, "key", entry->key_text);
+        cli_json_text(cli, object, "compiler", entry->compiler);
+        cli_json_text(cli, object, "arch", entry->arch);
+        cli_json_text(cli, object, "options", entry->options);
+        cli_json_text(cli, object, "entry_name", entry->entry_name);
+        cli_json_number(cli, object, "registers", entry->registers);
+        cli_json_number(cli, object, "threads", entry->threads);
+        cli_json_number(cli, object, "smem_bytes", entry->smem_bytes);
+        cli_json_number(cli, object, "stages", entry->stages);
+        cli_json_number(cli, object, "spill_bytes", entry->spill_bytes);
+        cli_json_number(cli, object, "cubin_bytes", (double)entry->cubin_bytes);
+    } else {
+        cli_json_text(cli, object, "damaged", reason);
+    }
+    cli_json_append(cli, listing->entries, object);
+    return !cli->no_memory;
+}
+
+static bool add_entry(void *user, const char *path, uint64_t file_bytes, const struct gj_cache_entry *entry,
+                      const char *reason)
+{
+    struct listing *const listing = user;
+    if (listing->entries)
+        return add_entry_object(listing, path, file_bytes, entry, reason);
+    const char *const slash = strrchr(path, '/');
+    const char *const name = slash ? slash + 1 : path;
+    if (entry)
+        gj_strbuf_printf(&listing->cli->out, "%s %8" PRIu64 "  %-12s %s\n", name, file_bytes, entry->compiler,
+                         entry->key_text);
+    else
+        gj_strbuf_printf(&listing->cli->out, "%s %8" PRIu64 "  %-12s %s\n", name, file_bytes, "damaged",
+                         reason);
+    return true;
+}
+
+static enum gj_status do_list(struct cli *cli, gj_cache *cache, gj_error **error)
+{
+    struct listing listing = {.cli = cli};
+    cJSON *const document = cli->json ? cli_json_object(cli) : NULL;
+    if (document) {
+        cli_json_text(cli, document, "root", gj_cache_root(cache));
+        listing.entries = cli_json_array(cli, document, "entries");
+    }
+    if (gj_cache_list(cache, add_entry, &listing) < 0) {
+        const int code = errno;
+        cJSON_Delete(document);
+        return fail_cache(cache, code, error);
+    }
+    return document ? cli_json_finish(cli, document, error) : GJ_OK;
+}
+
+/* -- clear --------------------------------------------------------------------------------------------- */
+
+static enum gj_status do_clear(struct cli *cli, gj_cache *cache, gj_error **error)
+{
+    const int64_t removed = gj_cache_clear(cache);
+    if (removed < 0)
+        return gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, errno, strerrorname_np(errno),
+                             "the cache in %s cannot be emptied: %s", gj_cache_root(cache), strerror(errno));
+    if (cli->json) {
+        cJSON *const document = cli_json_object(cli);
+        cli_json_text(cli, document, "root", gj_cache_root(cache));
+        cli_json_number(cli, document, "removed", (double)removed);
+        return cli_json_finish(cli, document, error);
+    }
+    gj_strbuf_printf(&cli->out, "removed  %" PRId64 "\n", removed);
+    return GJ_OK;
+}
+
+/* -- The verb ------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    enum gj_status (*act)(struct cli *cli, gj_cache *cache, gj_error **error);
+} actions[] = {{"stat", do_stat}, {"list", do_list}, {"clear", do_clear}};
+
+enum gj_status cli_cache(struct cli *cli, gj_error **error)
+{
+    const char *const action = cli->options.action;
+    size_t i = 0;
+    while (action && i < sizeof(actions) / sizeof(actions[0]) && strcmp(actions[i].name, action) != 0)
+        i++;
+    if (action == NULL || i == sizeof(actions) / sizeof(actions[0]))
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s: allowed is stat, list, clear",
+                action ? action : "needs an action");
+    if (cli->options.count[CLI_NO_CACHE])
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s contradicts --no-cache", action);
+    GJ_TRY(cli_cache_usable(cli, error));
+    const struct gj_log log = {cli_log, cli};
+    gj_cache *cache = gj_cache_open(cli->options.text[CLI_CACHE_DIR], &log);
+    if (cache == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_CACHE, "no memory for the cache");
+    const enum gj_status status = actions[i].act(cli, cache, error);
+    gj_cache_close(&cache);
+    return status;
+}

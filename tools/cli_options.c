@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the command line: one table of options, a set of them per verb, and the fields of a key as flags. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "key/key_tables.h"
+
+const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
+    [CLI_KEY] = {"--key", "TEXT", "the key as text, name=value separated by commas"},
+    [CLI_EMIT] = {"--emit", "WHAT", "source, ptx, sass, plan, key or resources"},
+    [CLI_OUTPUT] = {"-o", "FILE", "write to FILE instead of stdout: whole or not at all"},
+    [CLI_MANIFEST] = {"--manifest", "FILE", "read the keys from a JSON file"},
+    [CLI_JOBS] = {"-j", "N", "compile in N threads, 1 to 256 (default: by processors, memory and keys)"},
+    [CLI_M] = {"--m", "M", "rows of A and D"},
+    [CLI_N] = {"--n", "N", "rows of B, columns of D"},
+    [CLI_K] = {"--k", "K", "columns of A and B"},
+    [CLI_BATCH] = {"--batch", "L", "number of matrices (default: 1)"},
+    [CLI_CHECK] = {"--check", NULL, "compare with a CPU reference and look for writes outside of D"},
+    [CLI_JSON] = {"--json", NULL, "print one JSON document, also on failure"},
+    [CLI_CACHE_DIR] = {"--cache-dir", "DIR", "root of the disk cache"},
+    [CLI_NO_CACHE] = {"--no-cache", NULL, "neither read nor write a disk cache"},
+    [CLI_QUIET] = {"-q", NULL, "on stderr errors only"},
+    [CLI_VERBOSE] = {"-v", NULL, "more on stderr: logs of a failed compile, what is done; twice for all"},
+    [CLI_HELP] = {"--help", NULL, "print this help (also -h)"},
+    [CLI_VERSION] = {"--version", NULL, "print the version"},
+};
+
+#define FAIL_USAGE(error, ...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, __VA_ARGS__)
+
+/* An argument taken apart: --name=value, --name, -xvalue or -x. */
+struct argument {
+    const char *name;
+    size_t name_length;
+    const char *value; /* NULL: none is attached */
+};
+
+static struct argument split(const char *text)
+{
+    if (text[1] == '-') {
+        const size_t length = strcspn(text, "=");
+        return (struct argument){text, length, text[length] ? text + length + 1 : NULL};
+    }
+    return (struct argument){text, 2, text[2] ? text + 2 : NULL};
+}
+
+static bool is_called(const struct argument *argument, const char *name)
+{
+    return strlen(name) == argument->name_length && memcmp(name, argument->name, argument->name_length) == 0;
+}
+
+static int find_option(const struct cli_verb *verb, const struct argument *argument)
+{
+    const unsigned taken = CLI_COMMON | (verb ? verb->options : 0);
+    if (is_called(argument, "-h"))
+        return CLI_HELP;
+    for (int i = 0; i < CLI_NUM_OPTIONS; i++)
+        if ((taken & CLI_BIT(i)) && is_called(argument, cli_option_rows[i].name))
+            return i;
+    return -1;
+}
+
+bool cli_takes_field(const struct cli_verb *verb, int field_idx)
+{
+    const char *const name = gj_fields[field_idx].name;
+    if ((verb->options & CLI_BIT(CLI_BATCH)) && strcmp(name, "batch") == 0)
+        return false;                       /* --batch is the number of matrices there */
+    if (verb->fields == CLI_FIELDS_PROBLEM) /* tile and what follows it say how to compute */
+        return gj_fields[field_idx].offset < offsetof(struct gj_key, tile_m);
+    return verb->fields == CLI_FIELDS_ALL;
+}
+
+static const struct gj_field *find_field(const struct cli_verb *verb, const struct argument *argument)
+{
+    for (int i = 0; verb && i < gj_num_fields; i++)
+        if (cli_takes_field(verb, i) && argument->name_length == strlen(gj_fields[i].name) + 2 &&
+            memcmp(argument->name, "--", 2) == 0 &&
+            memcmp(argument->name + 2, gj_fields[i].name, argument->name_length - 2) == 0)
+            return &gj_fields[i];
+    return NULL;
+}
+
+/* Finds the value of an option that needs one: attached, else the next argument. */
+static enum gj_status take_value(const struct argument *argument, int argc, char **argv, int *at,
+                                 const char **value, gj_error **error)
+{
+    if (argument->value) {
+        *value = argument->value;
+    } else if (*at + 1 < argc) {
+        *value = argv[++*at];
+    } else {
+        FAIL_USAGE(error, "%.*s needs a value", (int)argument->name_length, argument->name);
+    }
+    return GJ_OK;
+}
+
+/* A field flag becomes a piece of key text, so that flags and --key have one reader and the same errors. */
+static enum gj_status add_field(struct cli *cli, const struct gj_field *field, const char *value,
+                                gj_error **error)
+{
+    if (strpbrk(value, ",="))
+        FAIL_USAGE(error, "--%s %s: the value of one field has neither comma nor equals sign", field->name,
+                   value);
+    struct gj_strbuf *const fields = &cli->options.fields;
+    gj_strbuf_printf(fields, "%s%s=%s", fields->length ? "," : "", field->name, value);
+    return GJ_OK;
+}
+
+static enum gj_status add_option(struct cli *cli, int option, const struct argument *argument, int argc,
+                                 char **argv, int *at, gj_error **error)
+{
+    struct cli_options *const options = &cli->options;
+    const struct cli_option_row *const row = &cli_option_rows[option];
+    if (row->value == NULL && argument->value)
+        FAIL_USAGE(error, "%s takes no value", row->name);
+    options->count[option]++;
+    if (row->value == NULL)
+        return GJ_OK;
+    GJ_TRY(take_value(argument, argc, argv, at, &options->text[option], error));
+    if (option == CLI_KEY)
+        options->keys[options->num_keys++] = options->text[option];
+    else if (options->count[option] > 1)
+        FAIL_USAGE(error, "%s is given twice", row->name);
+    return GJ_OK;
+}
+
+static enum gj_status add_word(struct cli *cli, const char *word, gj_error **error)
+{
+    if (cli->verb == NULL) {
+        for (size_t i = 0; i < cli_num_verbs; i++)
+            if (strcmp(cli_verbs[i].name, word) == 0)
+                cli->verb = &cli_verbs[i];
+        if (cli->verb == NULL)
+            FAIL_USAGE(error, "unknown verb \"%s\"; gemmjit --help lists them", word);
+    } else if (cli->verb->has_action && cli->options.action == NULL) {
+        cli->options.action = word;
+    } else {
+        FAIL_USAGE(error, "unexpected argument \"%s\"; gemmjit %s --help says how to use it", word,
+                   cli->verb->name);
+    }
+    return GJ_OK;
+}
+
+static enum gj_status add_flag(struct cli *cli, int argc, char **argv, int *at, gj_error **error)
+{
+    const struct argument argument = split(argv[*at]);
+    const int option = find_option(cli->verb, &argument);
+    if (option >= 0)
+        return add_option(cli, option, &argument, argc, argv, at, error);
+    const struct gj_field *const field = find_field(cli->verb, &argument);
+    if (field == NULL)
+        FAIL_USAGE(error, "unknown option %.*s; gemmjit%s%s --help lists the options",
+                   (int)argument.name_length, argument.name, cli->verb ? " " : "",
+                   cli->verb ? cli->verb->name : "");
+    const char *value = NULL;
+    GJ_TRY(take_value(&argument, argc, argv, at, &value, error));
+    return add_field(cli, field, value, error);
+}
+
+enum gj_status cli_options_read(struct cli *cli, int argc, char **argv, gj_error **error)
+{
+    struct cli_options *const options = &cli->options;
+    options->keys = calloc((size_t)argc + 1, sizeof(*options->keys));
+    if (options->keys == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the command line");
+    bool words_only = false;
+    for (int i = 1; i < argc && !options->count[CLI_HELP] && !options->count[CLI_VERSION]; i++) {
+        if (!words_only && strcmp(argv[i], "--") == 0)
+            words_only = true;
+        else if (!words_only && argv[i][0] == '-' && argv[i][1] != '\0')
+            GJ_TRY(add_flag(cli, argc, argv, &i, error));
+        else
+            GJ_TRY(add_word(cli, argv[i], error));
+    }
+    if (options->fields.failed)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the command line");
+    return GJ_OK;
+}
+
+enum gj_status cli_option_int(const struct cli *cli, enum cli_option option, int64_t least, int64_t most,
+                              int64_t *value, gj_error **error)
+{
+    const char *const text = cli->options.text[option];
+    if (text == NULL)
+        return GJ_OK;
+    int64_t number = 0;
+    bool sound = *text != '\0';
+    for (const char *at = text; sound && *at; at++) {
+        sound = *at >= '0' && *at <= '9' && number <= (most - (*at - '0')) / 10;
+        if (sound)
+            number = number * 10 + (*at - '0');
+    }
+    if (!sound || number < least)
+        FAIL_USAGE(error, "%s %s: allowed is a whole number from %lld to %lld", cli_option_rows[option].name,
+                   text, (long long)least, (long long)most);
+    *value = number;
+    return GJ_OK;
+}

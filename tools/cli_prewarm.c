@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemmjit prewarm: fills the cache with several threads on one context. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "prewarm.h"
+
+struct work {
+    struct prewarm *prewarm;
+    atomic_size_t next;      /* index of the next item to take */
+    atomic_bool no_compiler; /* the missing libnvrtc has been told in full */
+};
+
+static void report_failure(struct work *work, const struct prewarm_item *item)
+{
+    struct cli *const cli = work->prewarm->cli;
+    /* Where libnvrtc was looked for is the same for every key: once is enough. */
+    if (item->status == GJ_ERR_NO_COMPILER && atomic_exchange(&work->no_compiler, true))
+        cli_say(cli, "gemmjit: %s: no libnvrtc, as above", item->label);
+    else
+        cli_report_line(cli, item->label, item->status, item->error);
+}
+
+static void do_item(struct work *work, struct prewarm_item *item)
+{
+    struct prewarm *const prewarm = work->prewarm;
+    gj_kernel *kernel = NULL;
+    item->status = gj_kernel_get(prewarm->context, &item->key, 0, &kernel, &item->error);
+    char outcome[64] = "failed";
+    if (item->status != GJ_OK) {
+        report_failure(work, item);
+    } else {
+        gj_kernel_info(kernel, &item->info);
+        if (item->info.origin == GJ_ORIGIN_COMPILED)
+            snprintf(outcome, sizeof(outcome), "compiled in %.0f ms", item->info.compile_ms);
+        else
+            snprintf(outcome, sizeof(outcome), "on disk");
+    }
+    cli_progress_step(prewarm->cli, item->label, outcome);
+}
+
+static void *do_items(void *user)
+{
+    struct work *const work = user;
+    size_t i;
+    while ((i = atomic_fetch_add(&work->next, 1)) < work->prewarm->num_items)
+        do_item(work, &work->prewarm->items[i]);
+    return NULL;
+}
+
+/* This thread is one of the workers, so a machine that gives no further thread does the work all the same. */
+static void do_all(struct prewarm *prewarm)
+{
+    struct work work = {.prewarm = prewarm};
+    pthread_t *const threads = calloc((size_t)prewarm->num_workers, sizeof(*threads));
+    int started = 0;
+    const double start_ms = gj_clock_ms();
+    cli_progress_begin(prewarm->cli, prewarm->num_items);
+    while (threads && started + 1 < prewarm->num_workers &&
+           pthread_create(&threads[started], NULL, do_items, &work) == 0)
+        started++;
+    do_items(&work);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    cli_progress_end(prewarm->cli);
+    prewarm->wall_ms = gj_clock_ms() - start_ms;
+    prewarm->num_workers = started + 1;
+    free(threads);
+}
+
+enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
+{
+    struct prewarm prewarm = {.cli = cli};
+    enum gj_status status = prewarm_read(&prewarm, error);
+    if (status == GJ_OK)
+        status = prewarm_choose_workers(&prewarm, error);
+    if (status == GJ_OK && cli->options.count[CLI_NO_CACHE] == 0)
+        status = cli_cache_usable(cli, error); /* rather than to find out after the compiles */
+    if (status == GJ_OK)
+        status = cli_context_open(cli, &prewarm.context, error);
+    if (status == GJ_OK) {
+        do_all(&prewarm);
+        gj_stats(prewarm.context, &prewarm.stats);
+        status = prewarm_report(&prewarm, error);
+    }
+    for (size_t i = 0; i < prewarm.num_items; i++)
+        gj_error_free(&prewarm.items[i].error);
+    free(prewarm.items);
+    gj_context_close(&prewarm.context);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verbs of this release, with the words of their help. */
+#include "cli.h"
+
+const struct cli_verb cli_verbs[] = {
+    {
+        .name = "show",
+        .usage = "[--key TEXT | field flags] --emit WHAT [--json] [-o FILE]",
+        .summary = "print a stage of one key: source, PTX, SASS, plan, resources",
+        .details = "WHAT is one of\n"
+                   "  key        the key with every field spelt out, also of a key that is refused\n"
+                   "  plan       the numbers that follow from the key: stages, registers, shared memory\n"
+                   "  source     the generated CUDA unit\n"
+                   "  ptx        what NVRTC makes of it\n"
+                   "  sass       the cubin as nvdisasm prints it (needs nvdisasm)\n"
+                   "  resources  registers, shared memory, spills and counts of instructions of the cubin\n"
+                   "\n"
+                   "sass and resources take the cubin from the cache, or compile it into the cache.\n"
+                   "Without --key and field flags the default key is shown.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
+        .fields = CLI_FIELDS_ALL,
+        .run = cli_show,
+    },
+    {
+        .name = "keys",
+        .usage = "[problem flags] [--json]",
+        .summary = "list every key that is accepted for a problem",
+        .details = "One key a line. With --json the document is a manifest for gemmjit prewarm.\n",
+        .options = CLI_BIT(CLI_JSON),
+        .fields = CLI_FIELDS_PROBLEM,
+        .run = cli_keys,
+    },
+    {
+        .name = "prewarm",
+        .usage = "(--key TEXT ... | --manifest FILE) [-j N] [--json]",
+        .summary = "compile keys into the disk cache",
+        .details =
+            "A manifest is {\"version\": 1, \"keys\": [\"TEXT\", ...]} and has no other member. Every key "
+            "is\n"
+            "checked before the first compile; keys that are equal are compiled once. A key that is in\n"
+            "the cache already is not compiled again. --key may be given several times.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
+        .run = cli_prewarm,
+    },
+    {
+        .name = "cache",
+        .usage = "stat | list | clear [--json]",
+        .summary = "look into the disk cache, or empty it",
+        .details = "  stat   number of entries and their bytes\n"
+                   "  list   each entry with its key, and each damaged one with the reason\n"
+                   "  clear  remove every entry; nothing but files of the cache is touched\n",
+        .options = CLI_BIT(CLI_JSON),
+        .has_action = true,
+        .run = cli_cache,
+    },
+    {
+        .name = "run",
+        .usage = "[problem flags | --key TEXT] --m M --n N --k K [--batch L] [--check] [--json]",
+        .summary = "run one GEMM on the GPU and time it",
+        .details = "With --key that config runs, else the one that gj_gemm chooses for the problem and its "
+                   "extents.\n"
+                   "A and B hold small integers, so that with --check sampled rows and elements of D must\n"
+                   "equal a CPU reference exactly; all of D must have been written, and nothing around it.\n"
+                   "--batch is the number of matrices here; the field batch of a key is set with --key.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_M) | CLI_BIT(CLI_N) | CLI_BIT(CLI_K) | CLI_BIT(CLI_BATCH) |
+                   CLI_BIT(CLI_CHECK) | CLI_BIT(CLI_JSON),
+        .fields = CLI_FIELDS_PROBLEM,
+        .run = cli_run,
+    },
+    {
+        .name = "doctor",
+        .usage = "[--json]",
+        .summary = "say what of toolchain, driver, GPU and cache is there",
+        .details =
+            "Exit status 0 when libnvrtc can be used, else 3. A missing GPU is told, but is no failure:\n"
+            "only running kernels needs one. Compiles nothing.\n",
+        .options = CLI_BIT(CLI_JSON),
+        .run = cli_doctor,
+    },
+};
+const size_t cli_num_verbs = sizeof(cli_verbs) / sizeof(cli_verbs[0]);
