@@ -41,6 +41,16 @@ static enum gj_status check_stride(char operand, const char *name, int64_t eleme
     return GJ_OK;
 }
 
+/* Elements from the first to the last of `count` runs of `length`, or INT64_MAX if there are more. */
+static int64_t extent_of(int64_t count, int64_t stride, int64_t length)
+{
+    int64_t elements;
+    if (__builtin_mul_overflow(count - 1, stride, &elements) ||
+        __builtin_add_overflow(elements, length, &elements))
+        return INT64_MAX;
+    return elements;
+}
+
 static enum gj_status check_batches(const struct view *view, gj_error **error)
 {
     if (view->batches <= 1)
@@ -49,10 +59,11 @@ static enum gj_status check_batches(const struct view *view, gj_error **error)
     GJ_TRY(check_stride(view->name, "batch_stride", stride, view->element_bytes, error));
     if (view->name != 'D')
         return GJ_OK;
-    const int64_t span = (view->rows - 1) * view->tensor->ld + view->columns;
+    /* Strides are below 2^40 by now, so a span of 2^63 and more is longer than any. */
+    const int64_t span = extent_of(view->rows, view->tensor->ld, view->columns);
     const bool behind = stride >= span;
     const bool between =
-        stride >= view->columns && view->tensor->ld >= (view->batches - 1) * stride + view->columns;
+        stride >= view->columns && view->tensor->ld >= extent_of(view->batches, stride, view->columns);
     if (!behind && !between)
         REFUSE("D: batch_stride = %" PRId64 ": batches overlap (one spans %" PRId64
                " elements, its rows are %" PRId64 " apart)",
