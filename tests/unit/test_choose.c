@@ -185,7 +185,7 @@ static void few_configs_per_weight_matrix(void **state)
         print_message("N = %d, K = %d: %zu keys up to M = 64, %zu up to 65536\n", (int)weights[w][0],
                       (int)weights[w][1], decode, all);
         assert_in_range(decode, 1, 8);
-        assert_in_range(all, 1, 48); /* 23 to 37 when this was written, of 288 and more */
+        assert_in_range(all, 1, 48); /* 17 to 37 when this was written, of 258 */
     }
 }
 
