@@ -1,57 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = A B^T on Hopper: persistent, warp-specialised, TMA and wgmma.
+// D = alpha A B^T + beta C on Hopper: persistent, warp-specialised, TMA and wgmma.
 #include "templates/prelude.cuh"
 #include "templates/params.h"
 #include "templates/load.cuh"
+#if PROMOTED
+#include "templates/mma_promoted.cuh"
+#else
 #include "templates/mma.cuh"
+#endif
+#if SCALED || HAS_C
+#include "templates/scale.cuh"
+#endif
 #include "templates/epilogue.cuh.in"
 
-// MMA warp group number `group`: multiplies and stores its share of the CTA's tiles.
-DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_params *params, u32 group,
-                           u32 cta_m, u32 cta_n)
+// MMA warp group number `group`: multiplies and stores its share of the CTA's tiles. Pingpong: the two groups take
+// tiles in turn, and turn barrier g is open until group g may multiply.
+DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_params *params, u32 group, u32 cta_m,
+                           u32 cta_n
+#if HAS_C
+                           , struct source_maps source_maps
+#endif
+                           )
 {
     const u32 thread = threadIdx.x % 128;
-    const bool reports = exchanges_with(cta_m, cta_n, thread);
+    struct stages s;
+    s.smem = smem;
+    s.reports = exchanges_with(cta_m, cta_n, thread);
 #if CLUSTER_SIZE > 1
-    const u32 empty = cluster_address(smem + EMPTY_BARRIERS, thread % CLUSTER_SIZE);
+    s.empty = cluster_address(smem + EMPTY_BARRIERS, thread % CLUSTER_SIZE);
 #else
-    const u32 empty = smem + EMPTY_BARRIERS;
+    s.empty = smem + EMPTY_BARRIERS;
 #endif
-    const u32 clusters = gridDim.x / CLUSTER_SIZE;
-    struct staging out = staging_of(smem, group);
-    struct ring_position ring = {0, 0};
-#if PINGPONG
-    // The groups take tiles in turn. Each skips the stages of the other's tiles and waits for its turn to
-    // multiply: turn barrier 0 opens group 0's turns and is passed at once the first time.
-    const u32 first_row = 0, first_work = blockIdx.x / CLUSTER_SIZE + group * clusters, step = 2 * clusters;
-    u32 turn_parity = group ^ 1;
-    if (group == 1)
-        ring = ring_advance(ring, params->k_tiles);
+    s.ring = {0, 0};
+#if SPLIT_N > 1
+    const u32 first_row = 0, first_column = group * MMA_N;
+    s.a_offset = 0;
+    s.b_offset = first_column * 128; // 64 columns are 8192 bytes in either major
+#elif PINGPONG
+    const u32 first_row = 0, first_column = 0;
+    s.a_offset = 0;
+    s.b_offset = 0;
 #else
-    const u32 first_row = group * (64 * M_BLOCKS), first_work = blockIdx.x / CLUSTER_SIZE, step = clusters;
+    const u32 first_row = group * (64 * M_BLOCKS), first_column = 0;
+    s.a_offset = first_row * 128;
+    s.b_offset = 0;
+#endif
+    struct staging out = staging_of(smem, group);
+#if SCALED || HAS_C
+    const struct scalars scalars = scalars_of(params);
+#endif
+#if HAS_C
+    struct source source = source_of(smem, group, out.warp, scalars.beta);
+    source.loads = out.warp == 0;
+#endif
+    struct tile_queue queue = queue_start();
+    const int k_tiles = k_range_of(params).tiles;
+#if PINGPONG
+    u32 turn_parity = group ^ 1; // the first turn of group 0 is open from the start
+    if (group == 1) {
+        queue_next(&queue, smem);
+        s.ring = ring_advance(s.ring, k_tiles);
+    }
 #endif
 #pragma unroll 1
-    for (u32 work = first_work; work < params->schedule.num_tiles; work += step) {
+    while (queue_has_tile(&queue, params)) {
+        const struct tile_index tile = queue_tile(&queue, params);
+        const int row = (tile.m * CLUSTER_M + cta_m) * TILE_M + first_row;
+        const int column = (tile.n * CLUSTER_N + cta_n) * TILE_N + first_column;
         accumulator acc[M_BLOCKS];
+#if HAS_C
+        source_begin(&source, source_maps, params, row, column, tile.batch * params->c_batch_step);
+#endif
 #if PINGPONG
         mbarrier_wait(smem + TURN_BARRIERS + 8 * group, turn_parity);
         turn_parity ^= 1;
 #endif
-        ring = multiply_stages(acc, smem, first_row, ring, params->k_tiles, empty, reports);
+#if PROMOTED
+        multiply_promoted(acc, &s, k_tiles);
+#else
+        multiply_stages(acc, &s, k_tiles);
+#endif
 #if PINGPONG
         if (thread % 32 == 0)
             mbarrier_arrive(smem + TURN_BARRIERS + 8 * (group ^ 1));
 #endif
-        finish_stages(ring, empty, reports);
-#if PINGPONG
-        ring = ring_advance(ring, params->k_tiles);
+#if !PROMOTED
+        finish_stages(&s);
 #endif
-        const struct tile_index tile = tile_at(&params->schedule, work);
-        const int row = (tile.m * CLUSTER_M + cta_m) * TILE_M + first_row;
-        const int column = (tile.n * CLUSTER_N + cta_n) * TILE_N;
+#if PINGPONG
+        s.ring = ring_advance(s.ring, k_tiles); // the other group's tile
+#endif
 #pragma unroll
         for (int i = 0; i < M_BLOCKS; i++)
-            store_block(acc[i], &out, maps, params, row + 64 * i, column, tile.batch);
+            store_block(acc[i], &out, maps, params, row + 64 * i, column, tile.batch
+#if HAS_C
+                        , &source, source_maps
+#endif
+#if SCALED
+                        , scalars.alpha
+#endif
+            );
+        queue_next(&queue, smem);
+#if PINGPONG
+        if (queue_has_tile(&queue, params)) // that was the other group's tile
+            queue_next(&queue, smem);
+#endif
     }
     tma_store_wait_read<0>(); // shared memory must outlive the stores that read it
 }
@@ -67,13 +120,27 @@ DEVICE void init_barriers(u32 smem)
     mbarrier_init(smem + TURN_BARRIERS, 4); // one arrival per warp of the other group
     mbarrier_init(smem + TURN_BARRIERS + 8, 4);
 #endif
+#if HAS_C
+    for (u32 i = 0; i < MMA_WARP_GROUPS * C_BUFFERS; i++)
+        mbarrier_init(smem + C_BARRIERS + 8 * i, 1);
+#endif
+#if TILES_DYNAMIC
+    for (u32 slot = 0; slot < QUEUE_SLOTS; slot++) {
+        mbarrier_init(smem + QUEUE_FULL_BARRIERS + 8 * slot, 1);
+        mbarrier_init(smem + QUEUE_EMPTY_BARRIERS + 8 * slot, QUEUE_EMPTY_ARRIVALS);
+    }
+#endif
     mbarrier_init_fence();
 }
 
-// Grid: clusters of CLUSTER_SIZE CTAs along x, any number of them. Dynamic shared memory: SMEM_BYTES.
+// Grid: clusters of CLUSTER_SIZE CTAs along x, any number of them; with tiles=once one per cluster tile. Dynamic shared
+// memory: the bytes that the plan above says.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
             const __grid_constant__ tensor_map map_d, const __grid_constant__ tensor_map map_d_tail,
+#if HAS_C
+            const __grid_constant__ tensor_map map_c, const __grid_constant__ tensor_map map_c_tail,
+#endif
             const __grid_constant__ gemm_params params)
 {
     extern __shared__ __align__(1024) unsigned char dynamic_smem[];
@@ -101,9 +168,13 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
     if (warp_group == 0) {
         registers_release<LOAD_REGISTERS>();
         if (threadIdx.x < 32 && elect_one())
-            load_tiles(smem, &map_a, &map_b, &params, cta_m, cta_n);
+            load_tiles(smem, {&map_a, &map_b}, &params, cta_m, cta_n);
     } else {
         registers_take<MMA_REGISTERS>();
-        multiply_tiles(smem, {&map_d, &map_d_tail}, &params, warp_group - 1, cta_m, cta_n);
+        multiply_tiles(smem, {&map_d, &map_d_tail}, &params, warp_group - 1, cta_m, cta_n
+#if HAS_C
+                       , {&map_c, &map_c_tail}
+#endif
+        );
     }
 }

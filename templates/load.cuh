@@ -4,56 +4,92 @@
 
 #include "ptx_snippets/mbarrier.cuh"
 #include "ptx_snippets/tma.cuh"
+#include "templates/k_range.cuh"
 #include "templates/pipeline.h"
-#include "templates/tile_scheduler.h"
+#include "templates/tile_queue.cuh"
 
-// Loads one stage. Row coordinates are those of this CTA's slice; a slice that other CTAs use too is sent to
-// all of them, and each of them expects the bytes of the whole stage.
-DEVICE void load_stage(u32 smem, u32 stage, const tensor_map *map_a, const tensor_map *map_b, int k,
-                       struct tile_index tile, const struct gemm_params *params, u32 cta_m, u32 cta_n)
+// Tensor maps of A and B.
+struct input_maps {
+    const tensor_map *a, *b;
+};
+
+// Loads this CTA's share of an A tile: everything, or one slice that goes to all CTAs that use the tile. A k-major
+// tile is TILE_M rows of 128 bytes, cut along its rows; an m-major one is blocks of 64 rows, each TILE_K lines of
+// 128 bytes, cut along K.
+DEVICE void load_a(u32 a, u32 full, const tensor_map *map, int row, int k, int batch, u32 cta_m, u32 cta_n)
 {
-    const u32 full = smem + FULL_BARRIERS + 8 * stage;
-    const u32 a = smem + SMEM_A + stage * A_STAGE_BYTES;
-    const u32 b = smem + SMEM_B + stage * B_STAGE_BYTES;
-    const int row_a = (tile.m * CLUSTER_M + cta_m) * TILE_M;
-    const int row_b = (tile.n * CLUSTER_N + cta_n) * TILE_N;
-    const int batch_a = tile.batch * params->a_batch_step;
-    const int batch_b = tile.batch * params->b_batch_step;
-    mbarrier_arrive_expect_tx(full, STAGE_BYTES);
-#if CLUSTER_N > 1
-    tma_load_3d_multicast(a + cta_n * (A_STAGE_BYTES / CLUSTER_N), map_a, full, k * TILE_K,
-                          row_a + cta_n * (TILE_M / CLUSTER_N), batch_a, sharers_of_a(cta_m));
+#pragma unroll
+    for (int i = 0; i < A_BOXES; i++) {
+#if A_M_MAJOR
+        const u32 to = a + i * 8192 + cta_n * (8192 / CLUSTER_N);
+        const int x = row + 64 * i, y = k + cta_n * (TILE_K / CLUSTER_N);
 #else
-    tma_load_3d(a, map_a, full, k * TILE_K, row_a, batch_a);
+        const u32 to = a + (cta_n * (TILE_M / CLUSTER_N) + i * A_BOX_ROWS) * 128;
+        const int x = k, y = row + cta_n * (TILE_M / CLUSTER_N) + i * A_BOX_ROWS;
+#endif
+#if CLUSTER_N > 1
+        tma_load_3d_multicast(to, map, full, x, y, batch, sharers_of_a(cta_m));
+#else
+        tma_load_3d(to, map, full, x, y, batch);
+#endif
+    }
+}
+
+// The same for B; an n-major tile is blocks of 64 columns of D.
+DEVICE void load_b(u32 b, u32 full, const tensor_map *map, int column, int k, int batch, u32 cta_m, u32 cta_n)
+{
+#pragma unroll
+    for (int i = 0; i < B_BOXES; i++) {
+#if B_N_MAJOR
+        const u32 to = b + i * 8192 + cta_m * (8192 / CLUSTER_M);
+        const int x = column + 64 * i, y = k + cta_m * (TILE_K / CLUSTER_M);
+#else
+        const u32 to = b + (cta_m * (TILE_N / CLUSTER_M) + i * B_BOX_ROWS) * 128;
+        const int x = k, y = column + cta_m * (TILE_N / CLUSTER_M) + i * B_BOX_ROWS;
 #endif
 #if CLUSTER_M > 1
-    tma_load_3d_multicast(b + cta_m * (B_STAGE_BYTES / CLUSTER_M), map_b, full, k * TILE_K,
-                          row_b + cta_m * (TILE_N / CLUSTER_M), batch_b, sharers_of_b(cta_n));
+        tma_load_3d_multicast(to, map, full, x, y, batch, sharers_of_b(cta_n));
 #else
-    tma_load_3d(b, map_b, full, k * TILE_K, row_b, batch_b);
+        tma_load_3d(to, map, full, x, y, batch);
 #endif
+    }
+}
+
+// Loads one stage. Whoever sends the data, every CTA expects the bytes of its whole stage.
+DEVICE void load_stage(u32 smem, u32 stage, struct input_maps maps, int k, struct tile_index tile,
+                       const struct gemm_params *params, u32 cta_m, u32 cta_n)
+{
+    const u32 full = smem + FULL_BARRIERS + 8 * stage;
+    const int row = (tile.m * CLUSTER_M + cta_m) * TILE_M;
+    const int column = (tile.n * CLUSTER_N + cta_n) * TILE_N;
+    mbarrier_arrive_expect_tx(full, STAGE_BYTES);
+    load_a(smem + SMEM_A + stage * A_STAGE_BYTES, full, maps.a, row, k, tile.batch * params->a_batch_step, cta_m, cta_n);
+    load_b(smem + SMEM_B + stage * B_STAGE_BYTES, full, maps.b, column, k, tile.batch * params->b_batch_step, cta_m,
+           cta_n);
 }
 
 // All tiles of this CTA, then waits until every stage has been released: until then other CTAs of the cluster
 // may still arrive at this CTA's barriers.
-DEVICE void load_tiles(u32 smem, const tensor_map *map_a, const tensor_map *map_b,
-                       const struct gemm_params *params, u32 cta_m, u32 cta_n)
+DEVICE void load_tiles(u32 smem, struct input_maps maps, const struct gemm_params *params, u32 cta_m, u32 cta_n)
 {
     struct ring_position ring = {0, 0};
+    struct tile_queue queue = queue_start();
+    const struct k_range range = k_range_of(params);
 #pragma unroll 1
-    for (u32 work = blockIdx.x / CLUSTER_SIZE; work < params->schedule.num_tiles;
-         work += gridDim.x / CLUSTER_SIZE) {
-        const struct tile_index tile = tile_at(&params->schedule, work);
+    while (queue_has_tile(&queue, params)) {
+        const struct tile_index tile = queue_tile(&queue, params);
 #pragma unroll 1
-        for (int k = 0; k < params->k_tiles; k++) {
+        for (int k = 0; k < range.tiles; k++) {
             mbarrier_wait(smem + EMPTY_BARRIERS + 8 * ring.stage, ring.parity ^ 1);
-            load_stage(smem, ring.stage, map_a, map_b, k, tile, params, cta_m, cta_n);
+            load_stage(smem, ring.stage, maps, range.start + k * TILE_K, tile, params, cta_m, cta_n);
             ring = ring_next(ring);
         }
+        queue_produce(&queue, smem, params, cta_rank(cta_m, cta_n));
     }
 #pragma unroll 1
     for (u32 i = 0; i < STAGES; i++) {
         mbarrier_wait(smem + EMPTY_BARRIERS + 8 * ring.stage, ring.parity ^ 1);
         ring = ring_next(ring);
     }
+    queue_finish(&queue, smem, cta_rank(cta_m, cta_n));
 }

@@ -7,11 +7,12 @@
 #include "ptx_snippets/wgmma.cuh.in"
 #include "templates/pipeline.h"
 
-// Descriptor of a k-major operand in 128-byte swizzle: rows of 128 bytes, groups of 8 rows 1024 bytes apart.
-DEVICE u64 k_major_descriptor(u32 address)
+// Descriptor of an operand in 128-byte swizzle. k-major: rows of 128 bytes, groups of 8 rows 1024 bytes apart.
+// m- or n-major: lines of 64 elements, groups of 8 lines (along K) 1024 bytes apart, blocks of 64 elements 8192.
+DEVICE u64 operand_descriptor(u32 address)
 {
-    const u64 swizzle_128 = 1ull << 62, stride = (u64)(1024 >> 4) << 32, unused_leading = 1ull << 16;
-    return swizzle_128 | stride | unused_leading | (address >> 4);
+    const u64 swizzle_128 = 1ull << 62, stride = (u64)(1024 >> 4) << 32, next_block = (u64)(8192 >> 4) << 16;
+    return swizzle_128 | stride | next_block | ((address & 0x3ffff) >> 4); // without the CTA's rank in a cluster
 }
 
 // Tells the producers that fill this CTA's stage that this warp group has read it. `empty` is the first empty
@@ -27,34 +28,46 @@ DEVICE void release_stage(u32 empty, u32 stage, bool reports)
     }
 }
 
-// Multiplies k_tiles stages from `ring` on and leaves the last group unfinished. One group stays in flight
-// while the next is issued, so a stage is released one step late (waiting for each costs pingpong 22 %: H200,
-// 2026-11-30). Returns the position after the tile.
-DEVICE struct ring_position multiply_stages(accumulator (&acc)[M_BLOCKS], u32 smem, u32 first_row,
-                                            struct ring_position ring, int k_tiles, u32 empty, bool reports)
+// What a warp group's main loop works with.
+struct stages {
+    u32 smem;
+    u32 a_offset, b_offset; // of the warp group's rows of A and columns of D in their tiles, bytes
+    u32 empty;              // see release_stage
+    bool reports;
+    struct ring_position ring;
+};
+
+// Waits for the next stage and issues its wgmma as one group; accumulate = 0 starts from zero.
+DEVICE void issue_stage(accumulator (&acc)[M_BLOCKS], const struct stages *s, bool accumulate)
+{
+    mbarrier_wait(s->smem + FULL_BARRIERS + 8 * s->ring.stage, s->ring.parity);
+    const u64 a = operand_descriptor(s->smem + SMEM_A + s->ring.stage * A_STAGE_BYTES + s->a_offset);
+    const u64 b = operand_descriptor(s->smem + SMEM_B + s->ring.stage * B_STAGE_BYTES + s->b_offset);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < M_BLOCKS; i++)
+        wgmma_stage(acc[i], a + i * (8192 >> 4), b, accumulate); // 64 rows of A are 8192 bytes in either major
+    wgmma_commit();
+}
+
+// Multiplies k_tiles stages and leaves the last group unfinished. One group stays in flight while the next is
+// issued, so a stage is released one step late (waiting for each costs pingpong 22 %: H200, 2026-11-30).
+DEVICE void multiply_stages(accumulator (&acc)[M_BLOCKS], struct stages *s, int k_tiles)
 {
     u32 unreleased = 0;
 #pragma unroll 1
     for (int k = 0; k < k_tiles; k++) {
-        mbarrier_wait(smem + FULL_BARRIERS + 8 * ring.stage, ring.parity);
-        const u64 a = k_major_descriptor(smem + SMEM_A + ring.stage * A_STAGE_BYTES + first_row * 128);
-        const u64 b = k_major_descriptor(smem + SMEM_B + ring.stage * B_STAGE_BYTES);
-        wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < M_BLOCKS; i++)
-            wgmma_stage(acc[i], a + i * (64 * 128 >> 4), b, k > 0);
-        wgmma_commit();
+        issue_stage(acc, s, k > 0);
         wgmma_wait<1>();
-        release_stage(empty, unreleased, reports && k > 0);
-        unreleased = ring.stage;
-        ring = ring_next(ring);
+        release_stage(s->empty, unreleased, s->reports && k > 0);
+        unreleased = s->ring.stage;
+        s->ring = ring_next(s->ring);
     }
-    return ring;
 }
 
-// Waits for the last group of multiply_stages and releases its stage, the one before `ring`.
-DEVICE void finish_stages(struct ring_position ring, u32 empty, bool reports)
+// Waits for the last group of multiply_stages and releases its stage.
+DEVICE void finish_stages(const struct stages *s)
 {
     wgmma_wait<0>();
-    release_stage(empty, ring.stage == 0 ? STAGES - 1 : ring.stage - 1, reports);
+    release_stage(s->empty, s->ring.stage == 0 ? STAGES - 1 : s->ring.stage - 1, s->reports);
 }

@@ -21,9 +21,14 @@ struct tile_schedule {
 
 struct gemm_params {
     int m, n;
-    int k_tiles;                    /* stages per tile, at least 1 */
-    int a_batch_step, b_batch_step; /* 0 when all batches share one matrix, else 1 */
-    int cut_columns;                /* non-zero: a row of D does not end on 16 bytes, so TMA may not store its end */
+    int k_tiles; /* stages per tile, at least 1 */
+    int k_start; /* of the first stage; not 0 only where K is 0: then it lies outside A and B, which reads as zeros */
+    int a_batch_step, b_batch_step, c_batch_step; /* 0 when all batches share one matrix, else 1 */
+    int cut; /* non-zero: D's contiguous extent does not end on 16 bytes, so TMA may not store its end */
+    float alpha, beta;
+    const float *alpha_pointer, *beta_pointer; /* instead of alpha and beta, where the key says device */
+    const int *batch_order;                    /* batch to process as n-th; 0: in order */
+    unsigned int *tile_counter;                /* 0 before and after the launch; dynamic tiles only */
     long long d_ld, d_batch_stride; /* elements */
     void *d;
     struct tile_schedule schedule;

@@ -34,6 +34,8 @@ static enum gj_status read_problem(struct gemm_run *run, gj_error **error)
     GJ_TRY(cli_key_read(run->cli, &run->key, error));
     if (run->key.c.dtype != GJ_DTYPE_NONE)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "run has no operand C: only c=none");
+    if (run->key.alpha != GJ_SCALAR_ONE)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "run has no scalars: only alpha=one");
     if (run->cli->options.num_keys > 0)
         return gj_key_check(&run->key, error);
     struct gj_key chosen; /* tells early whether any config is accepted */

@@ -42,6 +42,10 @@ enum gj_sched { GJ_SCHED_PINGPONG, GJ_SCHED_COOP };
 /* Tile scheduler: persistent static, persistent dynamic, or one tile per CTA. */
 enum gj_tiles { GJ_TILES_STATIC, GJ_TILES_DYNAMIC, GJ_TILES_ONCE };
 
+/* Whether the kernel computes D^T = B A^T instead: tile and cluster then count along N first, and the 64-row
+ * side of wgmma takes the rows of B. For few rows of A. */
+enum gj_swap_ab { GJ_SWAP_AB_NO, GJ_SWAP_AB_YES };
+
 /* Element type and major of one operand; {NONE, NONE} when the operand is absent. */
 struct gj_format {
     enum gj_dtype dtype;
@@ -61,6 +65,7 @@ struct gj_key {
     int cluster_m, cluster_n; /* CTAs along M and N */
     enum gj_sched sched;
     enum gj_tiles tiles;
+    enum gj_swap_ab swap_ab;
 };
 
 /* Longest canonical key text, with its terminating zero. */
@@ -88,9 +93,9 @@ GJ_API size_t gj_key_format(const struct gj_key *key, char *text, size_t capacit
 GJ_API enum gj_status gj_key_check(const struct gj_key *key, gj_error **error);
 
 /* Enumerates the accepted keys that share `problem`'s problem fields (operation, types, majors, scalar
- * modes, batch, gather), over all tiles, clusters and schedules, in a fixed order. Writes at most capacity
- * keys; returns how many there are in all. The config fields of `problem` are ignored. keys may be NULL
- * when capacity is 0. */
+ * modes, batch, gather) and its tile scheduler and swap_ab, over all tiles, clusters and schedules, in a
+ * fixed order. Writes at most capacity keys; returns how many there are in all. keys may be NULL when
+ * capacity is 0. */
 GJ_API size_t gj_keys_enumerate(const struct gj_key *problem, struct gj_key *keys, size_t capacity);
 
 /* Name of an element type in key text, e.g. "bf16"; "none" for NONE. Static storage. */

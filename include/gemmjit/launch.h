@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a kernel: D = A B^T on a stream.
+/* Running a kernel: D = alpha A B^T + beta C on a stream.
  *
  * A launch allocates nothing and takes no lock once the kernel is prepared on the stream's device. Every
  * pointer, stride and extent is checked on each call; nothing is launched when one breaks a rule. */
@@ -14,31 +14,42 @@
 extern "C" {
 #endif
 
-/* One operand in device memory. */
+/* One operand in device memory. Its rows, in the sense of memory, are runs of the contiguous matrix
+ * dimension: of K for a k-major A or B, of M for an m-major A, C or D, of N for an n-major B, C or D. */
 struct gj_tensor {
-    void *data;           /* device pointer, 16-byte aligned */
-    int64_t ld;           /* elements between two rows (the non-contiguous matrix dimension); ld * element
-                             bytes is a multiple of 16, and ld >= the contiguous extent */
-    int64_t batch_stride; /* elements between two batches; ignored when batch <= 1. For A and B 0 means that
-                             all batches share one matrix; otherwise a multiple of 16 bytes */
+    void *data; /* device pointer, 16-byte aligned */
+    int64_t ld; /* elements between two rows; ld * element bytes is a multiple of 16, and ld >= the contiguous
+                   extent */
+    int64_t batch_stride; /* elements between two batches, a multiple of 16 bytes; ignored when batch <= 1.
+                             For A, B and C 0 means that all batches share one matrix */
 };
 
 /* Order in which tiles are visited (quack's names). Results do not depend on it. */
 enum gj_raster { GJ_RASTER_HEURISTIC, GJ_RASTER_ALONG_M, GJ_RASTER_ALONG_N };
 
-/* Arguments of one GEMM. Zero everything, then set what applies. */
+/* Arguments of one GEMM. Zero everything, then set what applies.
+ *
+ * Zeros mean what they mean in BLAS: with beta = 0 C is not read (NaN and Inf in it do not reach D, and c may
+ * be all zero when beta is a host value); with alpha = 0 the product does not count, whatever A and B hold;
+ * with k = 0 D = beta * C, or zeros. C may be D: same address, strides, type and major. */
 struct gj_gemm_args {
     int64_t m, n, k;
     int64_t batch; /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
     struct gj_tensor a, b, c, d;
+    float alpha, beta;                       /* used where the key says host */
+    const float *alpha_device, *beta_device; /* one f32 each in device memory, 4-byte aligned, read while the
+                                                kernel runs; used where the key says device */
     enum gj_raster raster;
-    int group_size; /* tiles per raster group; 0: 8 */
-    int max_sms;    /* upper bound of CTAs; 0: all that fit */
+    int group_size;             /* tiles per raster group; 0: 8 */
+    int max_sms;                /* upper bound of CTAs; 0: all that fit */
+    const int32_t *batch_order; /* device memory: a permutation of the batches in the order of processing;
+                                   results do not depend on it; NULL: ascending */
+    uint32_t *tile_counter; /* tiles=dynamic: one word of device memory that is 0 before the launch and again
+                               after it, not shared by launches that overlap; NULL: the library's own */
 };
 
 /* Launches a kernel on a stream (a CUstream or cudaStream_t; NULL is the legacy default stream). Prepares the
- * kernel on the stream's device first when that was not done. m, n or batch of 0 succeed without a launch;
- * k = 0 writes zeros to D.
+ * kernel on the stream's device first when that was not done. m, n or batch of 0 succeed without a launch.
  * Returns GJ_OK; GJ_ERR_ARGUMENT: the message names operand, value and rule; GJ_ERR_NOT_PREPARED: the stream
  * is capturing and the kernel is not prepared on its device; GJ_ERR_NO_DRIVER; GJ_ERR_NO_DEVICE;
  * GJ_ERR_DRIVER; GJ_ERR_NO_MEMORY. error may be NULL. */

@@ -70,9 +70,11 @@ static inline void gj_count(gj_context *context, enum gj_counter counter, uint64
 }
 
 /* Makes the kernel of an accepted key from disk or by a compile; the caller has made sure that no one else
- * does. Statuses as gj_kernel_get. */
-enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, int no_compile,
-                              gj_kernel **kernel, gj_error **error);
+ * does, by the flight. Statuses as gj_kernel_get. */
+enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, struct gj_flight *flight,
+                              int no_compile, gj_kernel **kernel, gj_error **error);
+/* Tells those who wait that this flight was not served from disk. */
+void gj_flight_compiles(gj_context *context, struct gj_flight *flight);
 void gj_kernel_destroy(void *kernel);
 
 /* Opens libnvrtc or libcuda once per context. */

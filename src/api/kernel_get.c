@@ -11,7 +11,8 @@
 struct gj_flight {
     struct gj_flight *next;
     struct gj_key key;
-    bool landed;
+    int no_compile; /* it ends with GJ_ERR_NOT_CACHED rather than compile */
+    bool compiles, landed;
     int waiters;
     enum gj_status status;
     gj_kernel *kernel;
@@ -34,22 +35,44 @@ static void remove_flight(gj_context *context, const struct gj_flight *flight)
     *at = flight->next;
 }
 
-/* Waits for someone else's flight and takes its kernel, or a copy of its error. The lock is held. */
-static enum gj_status join_flight(gj_context *context, struct gj_flight *flight, gj_kernel **kernel,
-                                  gj_error **error)
+void gj_flight_compiles(gj_context *context, struct gj_flight *flight)
+{
+    pthread_mutex_lock(&context->lock);
+    flight->compiles = true;
+    pthread_cond_broadcast(&context->landed);
+    pthread_mutex_unlock(&context->lock);
+}
+
+/* Waits for someone else's flight and takes its kernel, or a copy of its error. A call that must not compile
+ * does not wait for a compile either. False: the flight failed in a way that says nothing of a call with this
+ * no_compile. The lock is held. */
+static bool join_flight(gj_context *context, struct gj_flight *flight, int no_compile, enum gj_status *status,
+                        gj_kernel **kernel, gj_error **error)
 {
     gj_count(context, GJ_COUNT_WAITS, 1);
     flight->waiters++;
-    while (!flight->landed)
+    while (!flight->landed && !(no_compile && flight->compiles))
         pthread_cond_wait(&context->landed, &context->lock);
-    const enum gj_status status = flight->status;
-    if (status == GJ_OK)
+    bool is_answer = true;
+    if (!flight->landed) {
+        char text[GJ_KEY_TEXT_MAX];
+        gj_key_format(&flight->key, text, sizeof text);
+        *status = gj_error_make(error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE, 0, "",
+                                "no cached kernel for %s: another thread is compiling it, and this call must "
+                                "not wait for that; fill the cache beforehand with gemmjit prewarm --key %s",
+                                text, text);
+    } else if (flight->status == GJ_OK) {
         *kernel = flight->kernel;
-    else
+        *status = GJ_OK;
+    } else if (!flight->no_compile == !no_compile) {
         gj_error_copy(error, flight->error);
+        *status = flight->status;
+    } else {
+        is_answer = false;
+    }
     flight->waiters--;
     pthread_cond_broadcast(&context->landed);
-    return status;
+    return is_answer;
 }
 
 /* Publishes the result of a flight and waits until every waiter has taken it. The lock is held. */
@@ -72,10 +95,10 @@ static void land(gj_context *context, struct gj_flight *flight)
 static enum gj_status fly(gj_context *context, const struct gj_key *key, int no_compile, gj_kernel **kernel,
                           gj_error **error)
 {
-    struct gj_flight flight = {.next = context->flights, .key = *key};
+    struct gj_flight flight = {.next = context->flights, .key = *key, .no_compile = no_compile};
     context->flights = &flight;
     pthread_mutex_unlock(&context->lock);
-    flight.status = gj_kernel_make(context, key, no_compile, &flight.kernel, &flight.error);
+    flight.status = gj_kernel_make(context, key, &flight, no_compile, &flight.kernel, &flight.error);
     pthread_mutex_lock(&context->lock);
     land(context, &flight);
     if (flight.status == GJ_OK)
@@ -89,22 +112,21 @@ static enum gj_status fly(gj_context *context, const struct gj_key *key, int no_
 static enum gj_status get_slowly(gj_context *context, const struct gj_key *key, uint64_t hash, int no_compile,
                                  gj_kernel **kernel, gj_error **error)
 {
-    enum gj_status status;
+    enum gj_status status = GJ_OK;
+    bool is_answered = false;
     pthread_mutex_lock(&context->lock);
-    gj_kernel *const found = gj_table_find(&context->kernels, key, hash);
-    struct gj_flight *const flight = found ? NULL : find_flight(context, key);
-    if (found != NULL) {
-        gj_count(context, GJ_COUNT_MEMORY_HITS, 1);
-        *kernel = found;
-        status = GJ_OK;
-    } else if (flight != NULL && no_compile) {
-        status = gj_error_make(
-            error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE, 0, "",
-            "the kernel is being made by another thread and this call must not wait for a compile");
-    } else if (flight != NULL) {
-        status = join_flight(context, flight, kernel, error);
-    } else {
-        status = fly(context, key, no_compile, kernel, error);
+    while (!is_answered) {
+        gj_kernel *const found = gj_table_find(&context->kernels, key, hash);
+        struct gj_flight *const flight = found ? NULL : find_flight(context, key);
+        is_answered = true;
+        if (found != NULL) {
+            gj_count(context, GJ_COUNT_MEMORY_HITS, 1);
+            *kernel = found;
+        } else if (flight != NULL) {
+            is_answered = join_flight(context, flight, no_compile, &status, kernel, error);
+        } else {
+            status = fly(context, key, no_compile, kernel, error);
+        }
     }
     pthread_mutex_unlock(&context->lock);
     return status;
@@ -113,6 +135,8 @@ static enum gj_status get_slowly(gj_context *context, const struct gj_key *key, 
 enum gj_status gj_kernel_get(gj_context *context, const struct gj_key *key, unsigned flags,
                              gj_kernel **kernel, gj_error **error)
 {
+    if (flags & ~GJ_NO_COMPILE)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "flags = 0x%x: the flags are GJ_NO_COMPILE", flags);
     const uint64_t hash = gj_key_hash(key);
     gj_kernel *const found = gj_table_find(&context->kernels, key, hash);
     if (found != NULL) {
@@ -120,8 +144,6 @@ enum gj_status gj_kernel_get(gj_context *context, const struct gj_key *key, unsi
         *kernel = found;
         return GJ_OK;
     }
-    if (flags & ~GJ_NO_COMPILE)
-        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "flags = 0x%x: the flags are GJ_NO_COMPILE", flags);
     GJ_TRY(gj_key_check(key, error));
     const int no_compile = context->no_compile || (flags & GJ_NO_COMPILE);
     return get_slowly(context, key, hash, no_compile, kernel, error);

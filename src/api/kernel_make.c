@@ -10,10 +10,12 @@
 /* Everything on the way to one kernel. */
 struct making {
     gj_context *context;
+    struct gj_flight *flight;
     gj_kernel *kernel;
     struct gj_unit unit;
     struct gj_hash unit_hash;
     char version[64]; /* of the compiler; "" while unknown */
+    bool is_damaged;  /* an entry was there and was refused */
 };
 
 void gj_kernel_destroy(void *pointer)
@@ -123,10 +125,12 @@ static bool load_from_disk(struct making *making)
     const struct gj_cache_entry expected = cache_entry(making);
     const struct gj_cache_name name = cache_name(making);
     const enum gj_cache_result result = gj_cache_load(context->cache, &name, &expected, &kernel->from_disk);
-    if (result != GJ_CACHE_HIT) {
-        gj_count(context, result == GJ_CACHE_MISS ? GJ_COUNT_DISK_MISSES : GJ_COUNT_DAMAGED_ENTRIES, 1);
-        return false;
+    if (result == GJ_CACHE_DAMAGED) {
+        gj_count(context, GJ_COUNT_DAMAGED_ENTRIES, 1);
+        making->is_damaged = true;
     }
+    if (result != GJ_CACHE_HIT)
+        return false;
     gj_count(context, GJ_COUNT_DISK_HITS, 1);
     gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.cubin_bytes);
     kernel->info.registers = kernel->from_disk.registers;
@@ -197,12 +201,28 @@ static enum gj_status compile(struct making *making, gj_compiler *compiler, gj_e
     return GJ_OK;
 }
 
+/* Where nothing is compiled any compiler's entry will do, and a cache that was filled elsewhere knows this
+ * machine's libnvrtc by no stamp: takes the version that published last. False: there is none but the one
+ * that was tried. */
+static bool find_other_version(struct making *making)
+{
+    char version[sizeof making->version];
+    if (making->context->cache == NULL ||
+        !gj_cache_compiler_get(making->context->cache, "", version, sizeof version) ||
+        strcmp(version, making->version) == 0)
+        return false;
+    memcpy(making->version, version, sizeof version);
+    return true;
+}
+
 /* Disk with the version known so far; else the compiler, whose version may name another entry. */
 static enum gj_status find_or_compile(struct making *making, int no_compile, gj_error **error)
 {
     gj_context *const context = making->context;
     find_version(making);
     if (load_from_disk(making))
+        return GJ_OK;
+    if (no_compile && find_other_version(making) && load_from_disk(making))
         return GJ_OK;
     if (no_compile)
         GJ_FAIL(error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE,
@@ -218,15 +238,16 @@ static enum gj_status find_or_compile(struct making *making, int no_compile, gj_
             return GJ_OK;
         }
     }
+    gj_flight_compiles(context, making->flight);
     GJ_TRY(compile(making, compiler, error));
     publish(making);
     return GJ_OK;
 }
 
-enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, int no_compile,
-                              gj_kernel **kernel, gj_error **error)
+enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, struct gj_flight *flight,
+                              int no_compile, gj_kernel **kernel, gj_error **error)
 {
-    struct making making = {.context = context};
+    struct making making = {.context = context, .flight = flight};
     enum gj_status status = start_kernel(context, key, &making.kernel, error);
     if (status == GJ_OK) {
         const double start = gj_clock_ms();
@@ -236,6 +257,8 @@ enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, int
     if (status == GJ_OK) {
         making.unit_hash = gj_hash_bytes(making.unit.text, making.unit.length);
         status = find_or_compile(&making, no_compile, error);
+        if (context->cache != NULL && making.kernel->from_disk.storage == NULL && !making.is_damaged)
+            gj_count(context, GJ_COUNT_DISK_MISSES, 1);
     }
     gj_unit_free(&making.unit);
     if (status != GJ_OK) {

@@ -32,19 +32,42 @@ enum gj_status gj_kernel_loaded(gj_kernel *kernel, gj_loaded **loaded, gj_error 
 
 enum gj_status gj_kernel_prepare(gj_kernel *kernel, int device, gj_error **error)
 {
-    gj_loaded *loaded;
-    GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
+    gj_loaded *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
+    if (loaded == NULL) {
+        gj_driver *driver;
+        struct gj_gpu_info info;
+        GJ_TRY(gj_context_driver(kernel->context, &driver, error));
+        GJ_TRY(gj_gpu_require(driver, device, &info, error));
+        GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
+    }
     return gj_loaded_prepare(loaded, device, error);
 }
 
 enum gj_status gj_launch(gj_kernel *kernel, const struct gj_gemm_args *args, void *stream, gj_error **error)
 {
-    gj_loaded *loaded;
     GJ_TRY(gj_args_check(&kernel->plan, args, error));
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return GJ_OK;
-    GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
+    gj_loaded *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
+    if (loaded == NULL) {
+        gj_driver *driver;
+        GJ_TRY(gj_context_driver(kernel->context, &driver, error));
+        GJ_TRY(gj_stream_may_load(driver, stream, error));
+        GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
+    }
     return gj_loaded_launch(loaded, &kernel->plan, args, stream, error);
+}
+
+/* A config that every problem has, for what does not depend on the config. */
+static void set_small_config(struct gj_key *key)
+{
+    key->tile_m = 64;
+    key->tile_n = 64;
+    key->cluster_m = 1;
+    key->cluster_n = 1;
+    key->sched = GJ_SCHED_COOP;
+    key->tiles = GJ_TILES_STATIC;
+    key->swap_ab = GJ_SWAP_AB_NO;
 }
 
 enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const struct gj_gemm_args *args,
@@ -58,15 +81,18 @@ enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const 
     /* Arguments are judged before the driver is touched, and an empty problem needs neither it nor a kernel.
      */
     struct gj_plan plan;
-    GJ_TRY(gj_key_choose(problem, 1, 1, 1, 1, 0, &key, error));
-    gj_plan_make(&key, &plan);
+    key = *problem;
+    set_small_config(&key);
+    GJ_TRY(gj_key_check(&key, error));
+    gj_plan_make_numbers(&key, &plan);
     GJ_TRY(gj_args_check(&plan, args, error));
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return GJ_OK;
     GJ_TRY(gj_context_driver(context, &driver, error));
     GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
-    GJ_TRY(gj_gpu_info_get(driver, device, &info, error));
-    GJ_TRY(gj_key_choose(problem, args->m, args->n, args->k, args->batch, info.num_sms, &key, error));
+    GJ_TRY(gj_gpu_require(driver, device, &info, error)); /* before anything is compiled for it */
+    const int num_sms = args->max_sms > 0 && args->max_sms < info.num_sms ? args->max_sms : info.num_sms;
+    GJ_TRY(gj_key_choose(problem, args->m, args->n, args->k, args->batch, num_sms, &key, error));
     GJ_TRY(gj_kernel_get(context, &key, 0, &kernel, error));
     return gj_launch(kernel, args, stream, error);
 }

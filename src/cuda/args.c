@@ -12,7 +12,8 @@
 
 #define REFUSE(...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_LAUNCH, __VA_ARGS__)
 
-/* One operand as the checks see it: `rows` rows of `columns` contiguous elements. */
+/* One operand as the checks see it: `rows` rows of `columns` contiguous elements, whichever matrix dimensions
+ * those are. */
 struct view {
     char name;
     const struct gj_tensor *tensor;
@@ -86,21 +87,59 @@ static enum gj_status check_view(const struct view *view, gj_error **error)
     return check_batches(view, error);
 }
 
+/* A view of an operand whose usual major (k for A and B, n for C and D) makes `rows` rows of `columns`. */
+static struct view view_of(char name, const struct gj_tensor *tensor, struct gj_format format,
+                           enum gj_major usual, int64_t rows, int64_t columns, int64_t batches)
+{
+    const int64_t bytes = (int64_t)gj_dtype_bytes(format.dtype);
+    if (format.major == usual)
+        return (struct view){name, tensor, rows, columns, batches, bytes};
+    return (struct view){name, tensor, columns, rows, batches, bytes};
+}
+
+/* Whether the kernel may read C. */
+static bool reads_c(const struct gj_key *key, const struct gj_gemm_args *args)
+{
+    return key->c.dtype != GJ_DTYPE_NONE && !(key->beta == GJ_SCALAR_HOST && args->beta == 0);
+}
+
 static enum gj_status check_operands(const struct gj_plan *plan, const struct gj_gemm_args *args,
                                      gj_error **error)
 {
     const struct gj_key *const key = &plan->key;
-    const struct view a = {'A',     &args->a,    args->m,
-                           args->k, args->batch, (int64_t)gj_dtype_bytes(key->a.dtype)};
-    const struct view b = {'B',     &args->b,    args->n,
-                           args->k, args->batch, (int64_t)gj_dtype_bytes(key->b.dtype)};
-    const struct view d = {'D',     &args->d,    args->m,
-                           args->n, args->batch, (int64_t)gj_dtype_bytes(key->d.dtype)};
-    if (args->k > 0) {
+    const int64_t m = args->m, n = args->n, k = args->k, batch = args->batch;
+    const struct view a = view_of('A', &args->a, key->a, GJ_MAJOR_K, m, k, batch);
+    const struct view b = view_of('B', &args->b, key->b, GJ_MAJOR_K, n, k, batch);
+    const struct view c = view_of('C', &args->c, key->c, GJ_MAJOR_N, m, n, batch);
+    const struct view d = view_of('D', &args->d, key->d, GJ_MAJOR_N, m, n, batch);
+    if (k > 0) {
         GJ_TRY(check_view(&a, error));
         GJ_TRY(check_view(&b, error));
     }
+    if (reads_c(key, args))
+        GJ_TRY(check_view(&c, error));
     return check_view(&d, error);
+}
+
+static enum gj_status check_pointer(const char *name, const void *pointer, bool needed, gj_error **error)
+{
+    if (needed && pointer == NULL)
+        REFUSE("%s is NULL, but the kernel's key says device", name);
+    if ((uintptr_t)pointer % 4 != 0)
+        REFUSE("%s = 0x%" PRIxPTR ": must be a multiple of 4", name, (uintptr_t)pointer);
+    return GJ_OK;
+}
+
+static enum gj_status check_pointers(const struct gj_key *key, const struct gj_gemm_args *args,
+                                     gj_error **error)
+{
+    GJ_TRY(check_pointer("alpha_device", args->alpha_device, key->alpha == GJ_SCALAR_DEVICE, error));
+    GJ_TRY(check_pointer("beta_device", args->beta_device, key->beta == GJ_SCALAR_DEVICE, error));
+    GJ_TRY(check_pointer("batch_order", args->batch_order, false, error));
+    GJ_TRY(check_pointer("tile_counter", args->tile_counter, false, error));
+    if (args->tile_counter != NULL && key->tiles != GJ_TILES_DYNAMIC)
+        REFUSE("tile_counter is given, but the kernel's key does not have tiles=dynamic");
+    return GJ_OK;
 }
 
 enum gj_status gj_args_check(const struct gj_plan *plan, const struct gj_gemm_args *args, gj_error **error)
@@ -120,5 +159,6 @@ enum gj_status gj_args_check(const struct gj_plan *plan, const struct gj_gemm_ar
         REFUSE("C is given, but the kernel's key has c=none");
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return GJ_OK;
+    GJ_TRY(check_pointers(&plan->key, args, error));
     return check_operands(plan, args, error);
 }

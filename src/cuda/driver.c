@@ -136,10 +136,13 @@ enum gj_status gj_gpu_info_get(const gj_driver *driver, int device, struct gj_gp
 {
     struct gj_gpu_info read = {0};
     CUdevice handle;
-    if (device < 0 || device >= gj_gpu_count(driver))
+    int count = 0;
+    CUresult result = driver->cuDeviceGetCount_fn(&count);
+    if (result == CUDA_SUCCESS && (device < 0 || device >= count))
         GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD, "there is no device %d: the driver sees %d", device,
-                gj_gpu_count(driver));
-    CUresult result = driver->cuDeviceGet_fn(&handle, device);
+                count);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDeviceGet_fn(&handle, device);
     if (result == CUDA_SUCCESS)
         result = driver->cuDeviceGetName_fn(read.name, sizeof read.name, handle);
     if (result == CUDA_SUCCESS)
@@ -157,6 +160,33 @@ enum gj_status gj_gpu_info_get(const gj_driver *driver, int device, struct gj_gp
         return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error, "device %d cannot be queried", device);
     *info = read;
     return GJ_OK;
+}
+
+enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu_info *info, gj_error **error)
+{
+    GJ_TRY(gj_gpu_info_get(driver, device, info, error));
+    if (info->major != 9 || info->minor != 0)
+        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD,
+                "device %d, %s, has compute capability %d.%d: the kernels are for 9.0 (H100, H200) only",
+                device, info->name, info->major, info->minor);
+    return GJ_OK;
+}
+
+enum gj_status gj_stream_may_load(const gj_driver *driver, void *stream, gj_error **error)
+{
+    int device;
+    struct gj_gpu_info info;
+    GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult result = driver->cuStreamIsCapturing_fn((CUstream)stream, &capture);
+    if (result != CUDA_SUCCESS)
+        return gj_driver_fail(driver, result, GJ_STAGE_LAUNCH, error, "the stream cannot be queried");
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        GJ_FAIL(error, GJ_ERR_NOT_PREPARED, GJ_STAGE_LAUNCH,
+                "the stream is capturing and the kernel is not prepared on device %d: call gj_kernel_prepare "
+                "first",
+                device);
+    return gj_gpu_require(driver, device, &info, error);
 }
 
 enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error)

@@ -44,8 +44,6 @@
     REQUIRED(cuMemcpyHtoD, 7000, CUresult, (CUdeviceptr, const void *, size_t))                             \
     REQUIRED(cuMemcpyDtoH, 7000, CUresult, (void *, CUdeviceptr, size_t))                                   \
     REQUIRED(cuMemsetD8Async, 7000, CUresult, (CUdeviceptr, unsigned char, size_t, CUstream))               \
-    REQUIRED(cuMemsetD2D8Async, 7000, CUresult,                                                             \
-             (CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream))                                \
     REQUIRED(cuLibraryLoadData, 12000, CUresult,                                                            \
              (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
               unsigned int))                                                                                \

@@ -31,9 +31,17 @@ struct gj_gpu_info {
 enum gj_status gj_gpu_info_get(const gj_driver *driver, int device, struct gj_gpu_info *info,
                                gj_error **error);
 int gj_gpu_count(const gj_driver *driver);
+/* The same, and GJ_ERR_NO_DEVICE unless the device has compute capability 9.0. */
+enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu_info *info,
+                              gj_error **error);
 /* Device of a stream, or of the calling thread's current context when stream is NULL.
  * Returns GJ_OK; GJ_ERR_NO_DEVICE: no context is current; GJ_ERR_DRIVER. */
 enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error);
+
+/* Whether a cubin may be loaded for a launch on the stream now.
+ * Returns GJ_OK; GJ_ERR_NOT_PREPARED: the stream is capturing, and loading would invalidate that on some
+ * drivers; GJ_ERR_NO_DEVICE: no context, or not compute capability 9.0; GJ_ERR_DRIVER. */
+enum gj_status gj_stream_may_load(const gj_driver *driver, void *stream, gj_error **error);
 
 /* A cubin loaded into the process. */
 typedef struct gj_loaded gj_loaded;

@@ -16,6 +16,7 @@ enum gj_status gj_loaded_open(const gj_driver *driver, const struct gj_plan *pla
     opened->threads = plan->threads;
     opened->smem_bytes = plan->smem_bytes;
     opened->cluster_size = plan->key.cluster_m * plan->key.cluster_n;
+    opened->counts_tiles = plan->key.tiles == GJ_TILES_DYNAMIC;
     pthread_mutex_init(&opened->lock, NULL);
     CUresult result = driver->cuLibraryLoadData_fn(&opened->library, cubin, NULL, NULL, 0, NULL, NULL, 0);
     if (result == CUDA_SUCCESS)
@@ -37,9 +38,16 @@ void gj_loaded_close(gj_loaded **loaded)
     /* Results are ignored: at process exit the driver may be gone already, which is no one's error. */
     if (l->library != NULL)
         l->driver->cuLibraryUnload_fn(l->library);
-    for (int i = 0; i < GJ_DEVICES_MAX; i++)
-        if (l->devices[i].retained)
+    for (int i = 0; i < GJ_DEVICES_MAX; i++) {
+        CUcontext primary = l->devices[i].primary;
+        const bool pushed = primary != NULL && l->driver->cuCtxPushCurrent_fn(primary) == CUDA_SUCCESS;
+        if (l->devices[i].counters != 0)
+            l->driver->cuMemFree_fn(l->devices[i].counters);
+        if (pushed)
+            l->driver->cuCtxPopCurrent_fn(&primary);
+        if (l->devices[i].primary != NULL)
             l->driver->cuDevicePrimaryCtxRelease_fn((CUdevice)i);
+    }
     pthread_mutex_destroy(&l->lock);
     free(l);
     *loaded = NULL;
@@ -66,6 +74,27 @@ void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream str
     };
 }
 
+/* Device memory for tile counters, all zero. */
+static CUresult make_counters(struct gj_loaded *loaded, int device)
+{
+    const struct gj_driver *const driver = loaded->driver;
+    struct gj_on_device *const on = &loaded->devices[device];
+    if (!loaded->counts_tiles || on->counters != 0)
+        return CUDA_SUCCESS;
+    unsigned int *const zeros = calloc(GJ_COUNTERS, sizeof *zeros);
+    if (zeros == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = driver->cuMemAlloc_fn(&on->counters, GJ_COUNTERS * sizeof *zeros);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyHtoD_fn(on->counters, zeros, GJ_COUNTERS * sizeof *zeros);
+    if (result != CUDA_SUCCESS && on->counters != 0) {
+        driver->cuMemFree_fn(on->counters);
+        on->counters = 0; /* or the next attempt takes them for zeros */
+    }
+    free(zeros);
+    return result;
+}
+
 /* Attributes, eager loading and occupancy; a context of the device is current. */
 static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **error)
 {
@@ -79,6 +108,8 @@ static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **er
         result = driver->cuKernelGetFunction_fn(&function, loaded->kernel);
     if (result == CUDA_SUCCESS && driver->cuFuncLoad_fn != NULL)
         result = driver->cuFuncLoad_fn(function);
+    if (result == CUDA_SUCCESS)
+        result = make_counters(loaded, device);
     if (result == CUDA_SUCCESS) {
         gj_loaded_config(loaded, 1, NULL, &attribute, &config);
         result =
@@ -97,14 +128,10 @@ static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **er
 static enum gj_status check_device(const struct gj_driver *driver, int device, gj_error **error)
 {
     struct gj_gpu_info info;
-    GJ_TRY(gj_gpu_info_get(driver, device, &info, error));
+    GJ_TRY(gj_gpu_require(driver, device, &info, error));
     if (device >= GJ_DEVICES_MAX)
         GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD, "device %d: at most %d devices are supported", device,
                 GJ_DEVICES_MAX);
-    if (info.major != 9 || info.minor != 0)
-        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LOAD,
-                "device %d, %s, has compute capability %d.%d: the kernels are for 9.0 (H100, H200) only",
-                device, info.name, info.major, info.minor);
     return GJ_OK;
 }
 
@@ -120,12 +147,12 @@ static enum gj_status set_up_in_context(struct gj_loaded *loaded, int device, gj
     if (current == (CUdevice)device)
         return set_up(loaded, device, error);
     CUresult result = CUDA_SUCCESS;
-    if (!on->retained) {
+    if (on->primary == NULL) {
         result = driver->cuDevicePrimaryCtxRetain_fn(&context, (CUdevice)device);
-        on->retained = result == CUDA_SUCCESS;
+        on->primary = result == CUDA_SUCCESS ? context : NULL;
     }
     if (result == CUDA_SUCCESS)
-        result = driver->cuCtxPushCurrent_fn(context);
+        result = driver->cuCtxPushCurrent_fn(on->primary);
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error,
                               "the primary context of device %d cannot be used", device);

@@ -11,11 +11,18 @@
 
 #define GJ_DEVICES_MAX 64
 
+/* Words for tile counters per kernel and device. The first half serves launches in turn: more than that many
+ * of one kernel cannot be under way at once (a stream holds 1024). The second half serves captured launches,
+ * which keep theirs for as long as their graph may be replayed. */
+#define GJ_COUNTERS 16384
+
 /* What is known of a kernel on one device; max_clusters is written before ready is set. */
 struct gj_on_device {
     atomic_bool ready;
-    int max_clusters; /* clusters that fit at once */
-    bool retained;    /* this kernel holds the device's primary context */
+    int max_clusters;            /* clusters that fit at once */
+    CUcontext primary;           /* the device's primary context while this kernel holds it, else NULL */
+    CUdeviceptr counters;        /* GJ_COUNTERS words that are 0 between launches; dynamic tiles only */
+    atomic_uint eager, captured; /* counters handed out so far, of either half */
 };
 
 struct gj_loaded {
@@ -23,6 +30,7 @@ struct gj_loaded {
     CUlibrary library;
     CUkernel kernel;
     int threads, smem_bytes, cluster_size;
+    bool counts_tiles;
     pthread_mutex_t lock; /* of preparing */
     struct gj_on_device devices[GJ_DEVICES_MAX];
 };

@@ -15,7 +15,7 @@ struct gj_constant {
     const char *comment;
 };
 
-#define GJ_CONSTANTS_MAX 64
+#define GJ_CONSTANTS_MAX 128
 
 struct gj_constants {
     struct gj_constant items[GJ_CONSTANTS_MAX];

@@ -36,7 +36,7 @@ static void add_header(const struct gj_plan *plan, struct gj_lines *lines)
         const size_t length = strcspn(at, "\n");
         snprintf(line, sizeof line, "//   %.*s", (int)length, at);
         add_line(lines, line);
-        at += length + 1;
+        at += length + (at[length] == '\n'); /* the last line lacks it when memory ran out */
     }
     lines->failed |= text.failed;
     gj_strbuf_free(&text);
@@ -75,10 +75,17 @@ static enum gj_status assemble(const struct gj_plan *plan, const struct gj_asset
         add_header(plan, out);
         add_constants(&constants, used, out);
         const char *at = body.text.text ? body.text.text : "";
+        const struct gj_asset *file = NULL;
         for (size_t i = 0; i < body.count; i++) {
             const size_t length = strcspn(at, "\n");
+            if (body.items[i].asset != NULL && body.items[i].asset != file) {
+                char mark[160];
+                file = body.items[i].asset;
+                snprintf(mark, sizeof mark, "// ---- %s ----", file->path);
+                add_line(out, mark);
+            }
             gj_lines_add(out, at, length, body.items[i].asset, body.items[i].line);
-            at += length + 1;
+            at += length + (at[length] == '\n');
         }
     }
     gj_lines_free(&body);

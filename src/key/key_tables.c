@@ -65,6 +65,8 @@ static const char *const tiles_names[] = {
     [GJ_TILES_ONCE] = "once",
 };
 
+static const char *const swap_ab_names[] = {[GJ_SWAP_AB_NO] = "no", [GJ_SWAP_AB_YES] = "yes"};
+
 const struct gj_words gj_dtype_words = WORDS(dtype_names);
 const struct gj_words gj_major_words = WORDS(major_names);
 
@@ -108,6 +110,7 @@ const struct gj_field gj_fields[] = {
     PAIR("cluster", cluster_m),
     WORD("sched", sched, sched_names),
     WORD("tiles", tiles, tiles_names),
+    WORD("swap_ab", swap_ab, swap_ab_names),
 };
 const int gj_num_fields = (int)(sizeof(gj_fields) / sizeof(gj_fields[0]));
 

@@ -47,104 +47,112 @@ static void check_problem(const struct gj_key *key, struct reasons *reasons)
         refuse(reasons, "op=%s is not generated: only op=gemm is", word("op", (int)key->op));
     if (key->act != GJ_ACT_NONE)
         refuse(reasons, "act=%s is not generated: only act=none is", word("act", (int)key->act));
-    if (key->acc != GJ_DTYPE_F32)
-        refuse(reasons, "acc=%s is not generated: only acc=f32 is", gj_dtype_name(key->acc));
-    if (key->alpha != GJ_SCALAR_ONE)
-        refuse(reasons, "alpha=%s is not generated: only alpha=one is", word("alpha", (int)key->alpha));
-    if (key->c.dtype != GJ_DTYPE_NONE)
-        refuse(reasons, "c=%s is not generated: only c=none is", gj_dtype_name(key->c.dtype));
     if (key->batch != GJ_BATCH_DENSE)
         refuse(reasons, "batch=%s is not generated: only batch=dense is", word("batch", (int)key->batch));
     if (key->gather != GJ_GATHER_NONE)
         refuse(reasons, "gather=%s is not generated: only gather=none is", word("gather", (int)key->gather));
-    if (key->tiles != GJ_TILES_STATIC)
-        refuse(reasons, "tiles=%s is not generated: only tiles=static is", word("tiles", (int)key->tiles));
-}
-
-static void check_operands(const struct gj_key *key, struct reasons *reasons)
-{
-    const struct gj_format *const inputs[2] = {&key->a, &key->b};
-    for (int i = 0; i < 2; i++) {
-        const char name = "ab"[i];
-        if (inputs[i]->dtype != GJ_DTYPE_F16 && inputs[i]->dtype != GJ_DTYPE_BF16)
-            refuse(reasons, "%c=%s is not generated: only f16 and bf16 are", name,
-                   gj_dtype_name(inputs[i]->dtype));
-        if (inputs[i]->major != GJ_MAJOR_K)
-            refuse(reasons, "%c is %s-major: only k-major is generated", name,
-                   gj_major_words.names[inputs[i]->major]);
-    }
-    if (key->a.dtype != key->b.dtype)
-        refuse(reasons, "a=%s and b=%s differ: 16-bit operands of wgmma have one type",
-               gj_dtype_name(key->a.dtype), gj_dtype_name(key->b.dtype));
+    if (key->tiles == GJ_TILES_ONCE && key->sched == GJ_SCHED_PINGPONG)
+        refuse(reasons, "tiles=once leaves one of the two warp groups of sched=pingpong without a tile");
     if (key->d.dtype == GJ_DTYPE_NONE)
         refuse(reasons, "d=none leaves nothing to compute");
-    else if (key->d.dtype != GJ_DTYPE_F16 && key->d.dtype != GJ_DTYPE_BF16 && key->d.dtype != GJ_DTYPE_F32)
-        refuse(reasons, "d=%s is not generated: only f16, bf16 and f32 are", gj_dtype_name(key->d.dtype));
-    if (key->d.dtype != GJ_DTYPE_NONE && key->d.major != GJ_MAJOR_N)
-        refuse(reasons, "d is m-major: only n-major is generated");
+}
+
+/* What wgmma takes: two 16-bit operands of one type in any major, or two 8-bit ones, mixed freely, k-major.
+ */
+static void check_operands(const struct gj_key *key, struct reasons *reasons)
+{
+    const size_t a_bytes = gj_dtype_bytes(key->a.dtype), b_bytes = gj_dtype_bytes(key->b.dtype);
+    if (a_bytes != b_bytes)
+        refuse(reasons, "a=%s and b=%s differ in width: wgmma takes two 16-bit or two 8-bit operands",
+               gj_dtype_name(key->a.dtype), gj_dtype_name(key->b.dtype));
+    else if (a_bytes == 2 && key->a.dtype != key->b.dtype)
+        refuse(reasons, "a=%s and b=%s differ: 16-bit operands of wgmma have one type",
+               gj_dtype_name(key->a.dtype), gj_dtype_name(key->b.dtype));
+    if (a_bytes == 1 && key->a.major != GJ_MAJOR_K)
+        refuse(reasons, "a=%s is m-major: 8-bit operands of wgmma are k-major", gj_dtype_name(key->a.dtype));
+    if (b_bytes == 1 && key->b.major != GJ_MAJOR_K)
+        refuse(reasons, "b=%s is n-major: 8-bit operands of wgmma are k-major", gj_dtype_name(key->b.dtype));
+    if (key->acc == GJ_DTYPE_F16 && key->a.dtype == GJ_DTYPE_BF16)
+        refuse(reasons, "acc=f16 with a=bf16: wgmma sums bf16 products in f32 only");
+    if (key->acc == GJ_DTYPE_F16 && key->fp8acc == GJ_FP8ACC_PROMOTED)
+        refuse(reasons, "acc=f16 with fp8acc=promoted: promoted sums are f32");
 }
 
 /* Tile extents: quack 0.2.0's rule where it has the case; columns in steps of 16 because one stmatrix covers
  * two 8-column blocks. */
 static void check_tile(const struct gj_plan *plan, struct reasons *reasons)
 {
-    const struct gj_key *const key = &plan->key;
+    const struct gj_key *const key = &plan->kernel;
     const bool pingpong = key->sched == GJ_SCHED_PINGPONG;
-    const int m = key->tile_m, n = key->tile_n;
+    const int m = key->tile_m, n = key->tile_n, step = plan->split_n > 1 || plan->split_m == 3 ? 32 : 16;
     const bool rows_known = m == 64 || m == 128 || m == 192 || (!pingpong && (m == 256 || m == 320));
     if (!rows_known)
         refuse(reasons, "tile=%dx%d sched=%s: rows must be one of %s", m, n, pingpong ? "pingpong" : "coop",
-               pingpong ? "64, 128, 192" : "64, 128, 192, 256");
-    if (n % 16 != 0 || n < 16 || n > GJ_MMA_N_MAX)
-        refuse(reasons, "tile=%dx%d: columns must be a multiple of 16 from 16 to %d", m, n, GJ_MMA_N_MAX);
-    if (plan->split_n > 1)
-        refuse(reasons, "tile=%dx%d sched=coop splits the columns over two warp groups: not generated", m, n);
-    if (plan->split_m == 3 && n % 32 != 0)
-        refuse(reasons, "tile=%dx%d sched=coop: three warp groups need columns in multiples of 32", m, n);
+               pingpong ? "64, 128, 192" : "64, 128, 192, 256, 320");
+    if (n % step != 0 || n < step || n > GJ_MMA_N_MAX)
+        refuse(reasons, "tile=%dx%d sched=%s: columns must be a multiple of %d from %d to %d", m, n,
+               pingpong ? "pingpong" : "coop", step, step, GJ_MMA_N_MAX);
+    if (plan->split_n > 1 && key->b.major == GJ_MAJOR_N && plan->mma_n % 64 != 0)
+        refuse(reasons,
+               "tile=%dx%d sched=coop gives each warp group %d columns: an n-major B can be split at "
+               "multiples of 64 only",
+               m, n, plan->mma_n);
 }
 
 /* Accumulators that leave room for addresses and the epilogue's temporaries: at 240 registers 208 compile
- * without spills and 216 serialise the wgmma pipeline (C7512); at 160 (three MMA warp groups) 96 are safe. */
+ * without spills, with C 200 do, and 216 serialise the wgmma pipeline (C7512); at 160 (three MMA warp groups)
+ * 96 are safe. */
 static int acc_registers_max(const struct gj_plan *plan)
 {
-    return plan->mma_registers == 160 ? 96 : 208;
+    if (plan->mma_registers == 160)
+        return 96;
+    return plan->kernel.c.dtype == GJ_DTYPE_NONE ? 208 : 200;
 }
 
 static void check_resources(const struct gj_plan *plan, struct reasons *reasons)
 {
-    const struct gj_key *const key = &plan->key;
+    const struct gj_key *const key = &plan->kernel;
     const int acc_max = acc_registers_max(plan);
+    const char *const why = plan->promotion != GJ_PROMOTION_NONE    ? " with fp8acc=promoted"
+                            : plan->kernel.c.dtype != GJ_DTYPE_NONE ? " beside C"
+                                                                    : "";
     if (plan->acc_registers > acc_max)
-        refuse(reasons, "tile=%dx%d sched=%s needs %d accumulator registers per thread: at most %d fit",
+        refuse(reasons, "tile=%dx%d sched=%s needs %d accumulator registers per thread%s: at most %d fit",
                key->tile_m, key->tile_n, key->sched == GJ_SCHED_PINGPONG ? "pingpong" : "coop",
-               plan->acc_registers, acc_max);
+               plan->acc_registers, why, acc_max);
     const int least = gj_plan_smem_for_stages(plan, 2);
     if (least > GJ_SMEM_CTA_MAX)
         refuse(reasons, "tile=%dx%d needs %d bytes of shared memory for two stages: a CTA has %d",
                key->tile_m, key->tile_n, least, GJ_SMEM_CTA_MAX);
+    if (plan->barrier_bytes > GJ_SMEM_BARRIER_BYTES)
+        refuse(reasons, "tile=%dx%d needs %d bytes of barriers: %d are reserved", key->tile_m, key->tile_n,
+               plan->barrier_bytes, GJ_SMEM_BARRIER_BYTES);
 }
 
-/* Clusters of 2 fill all 132 SMs of an H200; 4 and more reach only 120 (cuOccupancyMaxActiveClusters, H200,
- * 2026-11-30). Slices are cut along rows, in whole 8-row swizzle atoms. */
+/* Slices of a k-major tile are cut along rows, in whole 8-row swizzle atoms; others along K, which always
+ * works. */
 static void check_cluster(const struct gj_plan *plan, struct reasons *reasons)
 {
-    const struct gj_key *const key = &plan->key;
+    const struct gj_key *const key = &plan->kernel;
     const int m = key->cluster_m, n = key->cluster_n;
-    if (!((m == 1 && n == 1) || (m == 2 && n == 1) || (m == 1 && n == 2)))
-        refuse(reasons, "cluster=%dx%d is not generated: only 1x1, 2x1 and 1x2 are", m, n);
-    if (key->tile_n % (8 * m) != 0 || key->tile_m % (8 * n) != 0)
-        refuse(reasons, "cluster=%dx%d does not cut tile=%dx%d into slices of whole 8-row groups", m, n,
-               key->tile_m, key->tile_n);
-    if (plan->box_a_rows > GJ_TMA_BOX_MAX || plan->box_b_rows > GJ_TMA_BOX_MAX)
-        refuse(reasons, "cluster=%dx%d leaves a slice of %d rows: a TMA box has at most %d", m, n,
-               plan->box_a_rows > plan->box_b_rows ? plan->box_a_rows : plan->box_b_rows, GJ_TMA_BOX_MAX);
+    const bool known = (m == 1 || m == 2 || m == 4) && (n == 1 || n == 2 || n == 4) && m * n <= 4;
+    if (!known)
+        refuse(reasons, "cluster=%dx%d is not generated: only 1x1, 2x1, 1x2, 2x2, 4x1 and 1x4 are", m, n);
+    if (key->b.major == GJ_MAJOR_K && key->tile_n % (8 * m) != 0)
+        refuse(reasons,
+               "cluster=%dx%d does not cut the %d rows of B of tile=%dx%d into slices of whole 8-row groups",
+               m, n, key->tile_n, key->tile_m, key->tile_n);
+    if (key->a.major == GJ_MAJOR_K && key->tile_m % (8 * n) != 0)
+        refuse(reasons,
+               "cluster=%dx%d does not cut the %d rows of A of tile=%dx%d into slices of whole 8-row groups",
+               m, n, key->tile_m, key->tile_m, key->tile_n);
 }
 
 static int collect(const struct gj_plan *plan, gj_error **error)
 {
     struct reasons reasons = {error, 0};
     check_problem(&plan->key, &reasons);
-    check_operands(&plan->key, &reasons);
+    check_operands(&plan->kernel, &reasons);
     check_tile(plan, &reasons);
     check_resources(plan, &reasons);
     check_cluster(plan, &reasons);
@@ -203,7 +211,7 @@ enum gj_status gj_key_check(const struct gj_key *key, gj_error **error)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_KEY, "field %s of the key holds a value outside its range",
                 bad);
     struct gj_plan plan;
-    gj_plan_make(key, &plan);
+    gj_plan_make_numbers(key, &plan);
     const int count = collect(&plan, NULL);
     if (count == 0)
         return GJ_OK;

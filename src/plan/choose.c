@@ -13,7 +13,7 @@
 #include "plan/check.h"
 
 #define DEFAULT_SMS 132
-#define CANDIDATES_MAX 512
+#define CANDIDATES_MAX 1024
 
 static double ceil_div(double a, double b)
 {
@@ -33,14 +33,15 @@ static double exposed_per_tile(const struct gj_key *key)
 static double modelled_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch,
                               int num_sms)
 {
-    const double k_padded = ceil_div((double)k, 64) * 64;
+    const double element = (double)gj_dtype_bytes(key->a.dtype), tile_k = 128 / element;
+    const double k_padded = ceil_div((double)k, tile_k) * tile_k;
     const double tiles = ceil_div((double)m, (double)key->tile_m * key->cluster_m) *
                          ceil_div((double)n, (double)key->tile_n * key->cluster_n) * (double)batch;
     const int cluster_size = key->cluster_m * key->cluster_n;
     const double slots = num_sms >= cluster_size ? num_sms / cluster_size : 1;
-    const double tensor = 2.0 * key->tile_m * key->tile_n * k_padded / 4096;
+    const double tensor = 2.0 * key->tile_m * key->tile_n * k_padded / (8192 / element);
     const double bytes =
-        2 * k_padded * ((double)key->tile_m / key->cluster_n + (double)key->tile_n / key->cluster_m);
+        element * k_padded * ((double)key->tile_m / key->cluster_n + (double)key->tile_n / key->cluster_m);
     const double load = bytes / 54;
     const double per_launch = key->sched == GJ_SCHED_COOP ? 3600 : 6000;
     return ceil_div(tiles, slots) * ((tensor > load ? tensor : load) + exposed_per_tile(key)) + per_launch;
@@ -50,7 +51,10 @@ enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n,
                              int num_sms, struct gj_key *key, gj_error **error)
 {
     struct gj_key candidates[CANDIDATES_MAX];
-    size_t count = gj_keys_enumerate(problem, candidates, CANDIDATES_MAX);
+    struct gj_key plain = *problem;
+    plain.tiles = GJ_TILES_STATIC;
+    plain.swap_ab = GJ_SWAP_AB_NO;
+    size_t count = gj_keys_enumerate(&plain, candidates, CANDIDATES_MAX);
     if (count > CANDIDATES_MAX)
         count = CANDIDATES_MAX;
     if (count == 0) {
@@ -65,12 +69,16 @@ enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n,
         GJ_TRY(gj_key_check(&with_config, error));
         GJ_FAIL(error, GJ_ERR_INTERNAL, GJ_STAGE_PLAN, "no config is enumerated for an accepted problem");
     }
-    size_t best = 0;
+    size_t best = count;
     double best_cycles = 0;
     for (size_t i = 0; i < count; i++) {
+        /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
+        const int cluster_size = candidates[i].cluster_m * candidates[i].cluster_n;
+        if (cluster_size > 2 || (num_sms > 0 && cluster_size > num_sms))
+            continue;
         const double cycles =
             modelled_cycles(&candidates[i], m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS);
-        if (i == 0 || cycles < best_cycles) {
+        if (best == count || cycles < best_cycles) {
             best = i;
             best_cycles = cycles;
         }

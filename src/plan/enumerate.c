@@ -3,8 +3,8 @@
 #include "plan/check.h"
 
 static const enum gj_sched scheds[] = {GJ_SCHED_PINGPONG, GJ_SCHED_COOP};
-static const int tile_rows[] = {64, 128, 192, 256};
-static const int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+static const int tile_rows[] = {64, 128, 192, 256, 320};
+static const int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -12,7 +12,7 @@ static const int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
 static void consider(const struct gj_key *key, struct gj_key *keys, size_t capacity, size_t *count)
 {
     struct gj_plan plan;
-    gj_plan_make(key, &plan);
+    gj_plan_make_numbers(key, &plan);
     if (!gj_plan_accepts(&plan))
         return;
     if (*count < capacity)
@@ -24,7 +24,6 @@ size_t gj_keys_enumerate(const struct gj_key *problem, struct gj_key *keys, size
 {
     size_t count = 0;
     struct gj_key key = *problem;
-    key.tiles = GJ_TILES_STATIC;
     key.sched = scheds[0];
     key.tile_m = key.tile_n = 64;
     key.cluster_m = key.cluster_n = 1;

@@ -24,39 +24,62 @@
 #define GJ_MMA_N_MAX 256           /* columns of one wgmma */
 #define GJ_MMA_PER_STAGE 4         /* wgmma along K in one stage: 4 x 32 bytes */
 
+/* How sums of 8-bit products are kept exact to f32. */
+enum gj_promotion {
+    GJ_PROMOTION_NONE,
+    GJ_PROMOTION_SIMPLE,      /* each stage is summed from zero, waited for and added */
+    GJ_PROMOTION_ALTERNATING, /* two sets of accumulators take turns, so that nothing waits */
+};
+
 struct gj_plan {
     struct gj_key key;
-    char entry_name[128];
+    struct gj_key
+        kernel; /* the key of the kernel that runs: with swap_ab, A and B and M and N change places */
+    char entry_name[192];
 
     int mma_warp_groups;  /* in the CTA */
     int split_m, split_n; /* warp groups that share a tile, along its rows and columns */
     int threads;
     int load_registers, mma_registers; /* per thread, by setmaxnreg */
-    int acc_registers;                 /* per MMA thread: accumulators (twice for promoted fp8) */
-    int m_blocks;                      /* wgmma along the rows of one warp group's part */
-    int mma_n, mma_k;                  /* columns and depth of one wgmma, elements */
+    int acc_registers;                 /* per MMA thread: accumulators, and sums where they are promoted */
+    enum gj_promotion promotion;
+    int m_blocks;     /* wgmma along the rows of one warp group's part */
+    int mma_n, mma_k; /* columns and depth of one wgmma, elements */
 
     int tile_k;              /* elements of K per stage */
     int stages, stage_bytes; /* the A/B ring */
-    int box_a_rows,
-        box_b_rows; /* rows that one CTA loads of its A and B tile; the cluster multicasts the rest */
+    int a_stage_bytes, b_stage_bytes;
+    /* TMA boxes that one CTA loads of its A and B tile; the cluster multicasts the rest. k-major: box_rows
+     * rows of 128 bytes each; m- or n-major: 64 elements x box_rows lines along K. */
+    int a_boxes, b_boxes, box_a_rows, box_b_rows;
 
     int epi_m, epi_n;             /* epilogue tile, the unit in which staging memory is counted */
     int epi_stages, epi_c_stages; /* number of those for D (and PostAct) and for C */
     int staging_bytes;            /* epi_stages of D and PostAct */
     int c_bytes;                  /* epi_c_stages of C */
-    int slab_n, slab_bytes;       /* what one TMA store writes: 64 rows x slab_n columns */
+    int slab_n;                   /* what one step of the epilogue handles: 64 rows x slab_n columns */
     int tail_n;                   /* columns of the last, narrower slab of a tile's width; 0: none */
-    int slab_buffers;             /* slabs of staging that each MMA warp group owns */
+    int slab_bytes, slab_buffers; /* of D; buffers per MMA warp group */
+    int c_slab_bytes, c_buffers;  /* of C */
+    int d_line_bytes,
+        c_line_bytes; /* contiguous bytes of a slab: a row if n-major, a column (or half) if m-major */
 
     int full_arrivals, empty_arrivals; /* per phase of a stage's barriers */
+    int queue_empty_arrivals; /* per phase of a ticket's barrier: readers in the cluster; dynamic tiles only
+                               */
 
-    int smem_a, smem_b, smem_staging, smem_barriers; /* offsets */
+    int smem_a, smem_b, smem_staging, smem_c, smem_barriers; /* offsets */
+    int barrier_bytes;                                       /* of GJ_SMEM_BARRIER_BYTES */
     int smem_bytes;
 };
 
+#define GJ_QUEUE_SLOTS 2 /* tickets on their way in a cluster; dynamic tiles only */
+
 /* Fills *plan from a key. Total: any key whose enums are in range gives numbers, fit or not. */
 void gj_plan_make(const struct gj_key *key, struct gj_plan *plan);
+
+/* The same without the entry name, for those who compare many keys: allocates nothing. */
+void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan);
 
 /* The plan as a table, one "name  value" line per number. */
 void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text);

@@ -12,7 +12,7 @@ GEMMJIT = None
 FAKE_NVRTC = {}  # "empty": every compile gives an empty cubin; "old": version 11.8
 
 DEFAULT_KEY = ("op=gemm,a=bf16.k,b=bf16.k,c=none,d=bf16.n,acc=f32,act=none,alpha=one,beta=none,batch=dense,"
-               "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static")
+               "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static,swap_ab=no")
 SMALL = "tile=64x64,cluster=1x1"
 OTHER = "tile=64x32,cluster=1x1"
 NO_DRIVER = {"GEMMJIT_CUDA": "/nonexistent/libcuda.so.1"}

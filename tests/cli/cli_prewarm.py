@@ -32,11 +32,11 @@ class Manifest(CliCase):
         self.check('{"version": 1, "keys": ["", 7]}', "FILE: keys[1] is not a string")
 
     def test_all_bad_keys_are_told(self):
-        self.check('{"version": 1, "keys": ["tile=64x64", "tile=0", "cluster=4x1"]}',
+        self.check('{"version": 1, "keys": ["tile=64x64", "tile=0", "cluster=3x1"]}',
                    "of 3 keys these are refused:",
                    reasons=("FILE: keys[1]: tile=0: allowed is MxN with M and N from 1 to 9999".replace(
                        "FILE", self.path("m.json")),
-                            "FILE: keys[2]: cluster=4x1 is not generated: only 1x1, 2x1 and 1x2 are".replace(
+                            "FILE: keys[2]: cluster=3x1 is not generated: only 1x1, 2x1, 1x2, 2x2, 4x1 and 1x4 are".replace(
                                 "FILE", self.path("m.json"))))
 
     def test_missing_file(self):

@@ -7,7 +7,7 @@ from cli_case import CliCase, DEFAULT_KEY
 
 VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor")
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gemmjit.1")
-FIELDS = "op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles"
+FIELDS = "op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab"
 
 
 class Options(CliCase):

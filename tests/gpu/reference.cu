@@ -4,11 +4,14 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long s64;
 
 // Element types, numbered as enum gj_dtype.
 #define F16 1
 #define BF16 2
 #define F32 3
+#define E4M3 4
+#define E5M2 5
 
 __device__ u32 hash(u64 index, u32 seed)
 {
@@ -25,80 +28,144 @@ __device__ u32 encode(float value, int dtype)
         return __float_as_uint(value);
     if (dtype == F16)
         asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    else
+    else if (dtype == BF16)
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    else if (dtype == E4M3)
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
+    else
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
     return bits;
 }
 
-__device__ float decode(u16 bits, int dtype)
+__device__ float decode(u32 bits, int dtype)
 {
+    u32 halves;
+    u16 low = (u16)bits;
     float value;
+    if (dtype == F32)
+        return __uint_as_float(bits);
     if (dtype == BF16)
-        return __uint_as_float((u32)bits << 16);
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+        return __uint_as_float(bits << 16);
+    if (dtype == E4M3) {
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(low));
+        low = (u16)halves;
+    } else if (dtype == E5M2) {
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(low));
+        low = (u16)halves;
+    }
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(low));
     return value;
 }
 
-// kind 0: integers from -2 to 2, so that every sum is exact in f32; kind 1: standard normal.
-extern "C" __global__ void fill(u16 *data, u64 count, int dtype, int kind, u32 seed)
+__device__ int bytes_of(int dtype)
 {
+    return dtype == F32 ? 4 : dtype >= E4M3 ? 1 : 2;
+}
+
+__device__ u32 get(const void *data, u64 i, int dtype)
+{
+    const int bytes = bytes_of(dtype);
+    return bytes == 4 ? ((const u32 *)data)[i] : bytes == 2 ? ((const u16 *)data)[i] : ((const u8 *)data)[i];
+}
+
+__device__ void put(void *data, u64 i, int dtype, u32 bits)
+{
+    const int bytes = bytes_of(dtype);
+    if (bytes == 4)
+        ((u32 *)data)[i] = bits;
+    else if (bytes == 2)
+        ((u16 *)data)[i] = (u16)bits;
+    else
+        ((u8 *)data)[i] = (u8)bits;
+}
+
+// Value of element i of a logical matrix. kind 0: integers from -2 to 2, so that every sum is exact; kind 1: standard
+// normal.
+__device__ float value_of(u64 i, int kind, u32 seed)
+{
+    const u32 a = hash(i, seed), b = hash(i, seed ^ 0x9e3779b9u);
+    if (kind == 1)
+        return sqrtf(-2 * logf(((a >> 8) + 0.5f) / 16777216)) * cospif((b >> 8) / 8388608.0f);
+    return (float)(int)(a % 5) - 2;
+}
+
+// data[i] for a packed array.
+extern "C" __global__ void fill(void *data, u64 count, int dtype, int kind, u32 seed)
+{
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x)
+        put(data, i, dtype, encode(value_of(i, kind, seed), dtype));
+}
+
+// Small integers for element (l, r, c) of a logical (batch, rows, columns) matrix, the same for every type and layout.
+extern "C" __global__ void fill_matrix(void *data, int batch, int rows, int columns, s64 batch_stride, s64 row_stride,
+                                       s64 column_stride, int dtype, u32 seed)
+{
+    const u64 count = (u64)batch * rows * columns;
     for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
-        const u32 a = hash(i, seed), b = hash(i, seed ^ 0x9e3779b9u);
-        float value = (float)(int)(a % 5) - 2;
-        if (kind == 1)
-            value = sqrtf(-2 * logf(((a >> 8) + 0.5f) / 16777216)) * cospif((b >> 8) / 8388608.0f);
-        data[i] = (u16)encode(value, dtype);
+        const u64 l = i / ((u64)rows * columns), in_batch = i - l * rows * columns;
+        const u64 r = in_batch / columns, c = in_batch - r * columns;
+        put(data, l * batch_stride + r * row_stride + c * column_stride, dtype, encode(value_of(i, 0, seed), dtype));
     }
 }
 
-// result (batch, m, n), packed, f32 = A B^T. Blocks of 16 x 16 threads, grid (n / 16, m / 16, batch).
-extern "C" __global__ void multiply(const u16 *a, const u16 *b, float *result, int m, int n, int k, long long a_ld,
-                                    long long b_ld, long long a_batch, long long b_batch, int dtype)
+// result (batch, m, n), packed, f32 = A B^T of the matrices that fill_matrix makes from these seeds. Blocks of 16 x 16
+// threads, grid (n / 16, m / 16, batch).
+extern "C" __global__ void multiply(float *result, int m, int n, int k, int b_shared, u32 seed_a, u32 seed_b)
 {
     __shared__ float sa[16][17], sb[16][17];
     const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
     const int b_row = blockIdx.x * 16 + threadIdx.y;
-    a += blockIdx.z * a_batch;
-    b += blockIdx.z * b_batch;
+    const u64 l = blockIdx.z, b_l = b_shared ? 0 : l;
     float sum = 0;
     for (int k0 = 0; k0 < k; k0 += 16) {
         const int kk = k0 + threadIdx.x;
-        sa[threadIdx.y][threadIdx.x] = row < m && kk < k ? decode(a[row * a_ld + kk], dtype) : 0;
-        sb[threadIdx.y][threadIdx.x] = b_row < n && kk < k ? decode(b[b_row * b_ld + kk], dtype) : 0;
+        sa[threadIdx.y][threadIdx.x] = row < m && kk < k ? value_of((l * m + row) * k + kk, 0, seed_a) : 0;
+        sb[threadIdx.y][threadIdx.x] = b_row < n && kk < k ? value_of((b_l * n + b_row) * k + kk, 0, seed_b) : 0;
         __syncthreads();
         for (int q = 0; q < 16; q++)
             sum += sa[threadIdx.y][q] * sb[threadIdx.x][q];
         __syncthreads();
     }
     if (row < m && column < n)
-        result[(u64)blockIdx.z * m * n + (u64)row * n + column] = sum;
+        result[(l * m + row) * n + column] = sum;
 }
 
-// Compares a whole buffer of `count` elements: those of D (at element `first`, rows d_ld apart) with the
-// reference rounded to D's type, all others with the poison 0xff. Adds the number of wrong ones to *wrong.
-extern "C" __global__ void compare(const void *buffer, u64 count, u64 first, const float *reference, int m, int n,
-                                   int batch, long long d_ld, long long d_batch, int dtype, u32 *wrong)
+// Compares a whole buffer of `count` elements with what it must hold: at element `first` starts D, whose element
+// (l, r, c) lies l * batch_stride + r * row_stride + c * column_stride further on and is alpha * product + beta * C rounded
+// to D's type; everything else is the poison 0xff. C is what fill_matrix makes from seed_c. Adds the number of wrong
+// elements to *wrong.
+extern "C" __global__ void compare(const void *buffer, u64 count, u64 first, const float *product, int m, int n, int batch,
+                                   s64 batch_stride, s64 row_stride, s64 column_stride, int dtype, float alpha, float beta,
+                                   u32 seed_c, u32 *wrong)
 {
+    const s64 ld = row_stride == 1 ? column_stride : row_stride;
     for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
-        u32 expected = dtype == F32 ? 0xffffffffu : 0xffffu;
+        const int bytes = bytes_of(dtype);
+        u32 expected = bytes == 4 ? 0xffffffffu : bytes == 2 ? 0xffffu : 0xffu;
         if (i >= first) {
-            const u64 at = i - first, l = batch > 1 ? at / d_batch : 0, in_batch = at - l * d_batch;
-            const u64 row = in_batch / d_ld, column = in_batch - row * d_ld;
-            if (l < batch && row < m && column < n)
-                expected = encode(reference[l * m * n + row * n + column], dtype);
+            const u64 at = i - first, l = batch > 1 ? at / batch_stride : 0, in_batch = at - l * batch_stride;
+            const u64 line = in_batch / ld, inner = in_batch - line * ld;
+            const u64 r = row_stride == 1 ? inner : line, c = row_stride == 1 ? line : inner;
+            if (l < batch && r < m && c < n) {
+                const u64 logical = (l * m + r) * n + c;
+                float value = alpha == 0 ? 0 : alpha * product[logical];
+                if (beta != 0)
+                    value += beta * value_of(logical, 0, seed_c);
+                expected = encode(value, dtype);
+            }
         }
-        const u32 got = dtype == F32 ? ((const u32 *)buffer)[i] : ((const u16 *)buffer)[i];
-        if (got != expected)
+        const u32 got = get(buffer, i, dtype);
+        if (got != expected && !(decode(got, dtype) == 0 && decode(expected, dtype) == 0)) // the sign of a zero is free
             atomicAdd(wrong, 1u);
     }
 }
 
-// Sum of squares of the difference of two 16-bit tensors and of the second: out[0], out[1].
-extern "C" __global__ void distance(const u16 *x, const u16 *y, u64 count, int dtype, double *out)
+// Sum of squares of the difference of two tensors and of the second: out[0], out[1].
+extern "C" __global__ void distance(const void *x, const void *y, u64 count, int dtype, double *out)
 {
     double difference = 0, norm = 0;
     for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
-        const double a = decode(x[i], dtype), b = decode(y[i], dtype);
+        const double a = decode(get(x, i, dtype), dtype), b = decode(get(y, i, dtype), dtype);
         difference += (a - b) * (a - b);
         norm += b * b;
     }

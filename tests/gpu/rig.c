@@ -58,6 +58,7 @@ static void load_reference(struct rig *rig, const char *path)
         const char *name;
         CUkernel *kernel;
     } kernels[] = {{"fill", &rig->fill},
+                   {"fill_matrix", &rig->fill_matrix},
                    {"multiply", &rig->multiply},
                    {"compare", &rig->compare},
                    {"distance", &rig->distance}};

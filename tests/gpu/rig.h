@@ -19,7 +19,7 @@ struct rig {
     struct gj_gpu_info gpu;
     gj_context *context;
     CUlibrary library;
-    CUkernel fill, multiply, compare, distance;
+    CUkernel fill, fill_matrix, multiply, compare, distance;
     CUstream stream;
 };
 
@@ -33,7 +33,7 @@ void must(enum gj_status status, gj_error *error, const char *what);
 void must_cuda(const struct rig *rig, CUresult result, const char *what);
 
 void *rig_alloc(struct rig *rig, size_t bytes);
-/* kind 0: small integers, 1: standard normal. dtype f16 or bf16. */
+/* A packed array. kind 0: small integers, 1: standard normal. */
 void rig_fill(struct rig *rig, void *data, uint64_t count, enum gj_dtype dtype, int kind, uint32_t seed);
 /* Launches one of the reference kernels with blocks of x * y threads. */
 void rig_launch(struct rig *rig, CUkernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -29,6 +29,7 @@ struct fake_cuda *fake_use(const char *library)
     fake->num_sms = 132;
     fake->max_clusters = 66;
     fake->current = -1;
+    fake->num_maps = 4;
     return fake;
 }
 
@@ -43,7 +44,7 @@ int fake_count(const struct fake_cuda *fake, const char *name)
 
 void fake_forget(struct fake_cuda *fake)
 {
-    fake->num_calls = fake->num_illegal = fake->num_launches = fake->num_memsets = 0;
+    fake->num_calls = fake->num_illegal = fake->num_launches = 0;
 }
 
 void fake_check_calls(const struct fake_cuda *fake, const char *words)

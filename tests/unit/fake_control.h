@@ -5,12 +5,12 @@
 
 #include "fake_cuda.h"
 
-/* Makes the library the one that GEMMJIT_CUDA names and resets it: driver 13.0, two H100 with 132 SMs, nothing
- * current, nothing fails. */
+/* Makes the library the one that GEMMJIT_CUDA names and resets it: driver 13.0, two H100 with 132 SMs,
+ * nothing current, nothing fails. */
 struct fake_cuda *fake_use(const char *library);
 
 int fake_count(const struct fake_cuda *fake, const char *name);
-/* Forgets calls, launches and memsets; what is loaded and retained stays. */
+/* Forgets calls and launches; what is loaded and retained stays. */
 void fake_forget(struct fake_cuda *fake);
 /* Checks that exactly these calls were recorded, one word each. */
 void fake_check_calls(const struct fake_cuda *fake, const char *words);

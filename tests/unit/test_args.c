@@ -385,7 +385,7 @@ static void before_the_driver(void **state)
                 NULL);
 
     struct gj_key unknown = problem;
-    unknown.a.major = GJ_MAJOR_M;
+    unknown.d = (struct gj_format){GJ_DTYPE_NONE, GJ_MAJOR_NONE};
     check_error(gj_gemm(kernels.context, &unknown, &good, NULL, &error), GJ_ERR_UNSUPPORTED, &error, NULL);
     kernels_close(&kernels);
 }

@@ -17,7 +17,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Every struct gj_key is ints without padding, so that memcmp compares keys. */
-_Static_assert(sizeof(struct gj_key) == 24 * sizeof(int), "compared as bytes");
+_Static_assert(sizeof(struct gj_key) == 25 * sizeof(int), "compared as bytes");
 
 static struct gj_key parse(const char *text)
 {
@@ -49,7 +49,7 @@ static void default_is_as_documented(void **state)
     const struct gj_key key = gj_key_default(), empty = parse("");
     const struct gj_key spelled =
         parse("op=gemm,a=bf16.k,b=bf16.k,c=none,d=bf16.n,acc=f32,act=none,alpha=one,beta=none,batch=dense,"
-              "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static");
+              "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static,swap_ab=no");
     assert_keys_equal(&key, &empty);
     assert_keys_equal(&key, &spelled);
     assert_int_equal(key.op, GJ_OP_GEMM);
@@ -88,14 +88,14 @@ static void format_prints_in_documented_order(void **state)
         const char *given, *canonical;
     } cases[] = {
         {"", "op=gemm,a=bf16.k,b=bf16.k,c=none,d=bf16.n,acc=f32,act=none,alpha=one,beta=none,batch=dense,"
-             "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static"},
+             "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static,swap_ab=no"},
         {"tiles=once,sched=coop,cluster=1x2,tile=64x256,fp8acc=fast,gather=a,batch=varlen_m,beta=device,"
          "alpha=host,act=gelu_tanh,acc=f16,p=e5m2.m,d=e4m3.m,c=f32.m,b=e5m2.k,a=e4m3.k,op=dact",
          "op=dact,a=e4m3.k,b=e5m2.k,c=f32.m,d=e4m3.m,p=e5m2.m,acc=f16,act=gelu_tanh,alpha=host,beta=device,"
-         "batch=varlen_m,gather=a,fp8acc=fast,tile=64x256,cluster=1x2,sched=coop,tiles=once"},
+         "batch=varlen_m,gather=a,fp8acc=fast,tile=64x256,cluster=1x2,sched=coop,tiles=once,swap_ab=no"},
         {"op=act,d=none", "op=act,a=bf16.k,b=bf16.k,c=none,d=none,p=none,acc=f32,act=none,alpha=one,"
                           "beta=none,batch=dense,gather=none,tile=128x192,cluster=2x1,sched=pingpong,"
-                          "tiles=static"},
+                          "tiles=static,swap_ab=no"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct gj_key key = parse(cases[i].given);
@@ -139,6 +139,7 @@ static const struct word batches[] = {
 static const struct word gathers[] = {{"none", GJ_GATHER_NONE}, {"a", GJ_GATHER_A}};
 static const struct word fp8accs[] = {{"promoted", GJ_FP8ACC_PROMOTED}, {"fast", GJ_FP8ACC_FAST}};
 static const struct word scheds[] = {{"pingpong", GJ_SCHED_PINGPONG}, {"coop", GJ_SCHED_COOP}};
+static const struct word swap_abs[] = {{"no", GJ_SWAP_AB_NO}, {"yes", GJ_SWAP_AB_YES}};
 static const struct word tiles[] = {
     {"static", GJ_TILES_STATIC}, {"dynamic", GJ_TILES_DYNAMIC}, {"once", GJ_TILES_ONCE}};
 
@@ -159,6 +160,7 @@ static void every_word_means_its_value(void **state)
     WORDS(fp8acc, "a=e4m3.k,b=e4m3.k,fp8acc=", fp8accs, "")
     WORDS(sched, "sched=", scheds, "")
     WORDS(tiles, "tiles=", tiles, "")
+    WORDS(swap_ab, "swap_ab=", swap_abs, "")
     WORDS(a.major, "a=f16.", majors_a, "")
     WORDS(b.major, "b=f16.", majors_b, "")
     WORDS(c.major, "c=f16.", majors_d, "")
@@ -251,6 +253,7 @@ static struct gj_key random_key(struct fields *fields)
     add_random_pair(fields, "cluster", &key.cluster_m, &key.cluster_n);
     key.sched = (enum gj_sched)add_random(fields, "sched", scheds, COUNT(scheds));
     key.tiles = (enum gj_tiles)add_random(fields, "tiles", tiles, COUNT(tiles));
+    key.swap_ab = (enum gj_swap_ab)add_random(fields, "swap_ab", swap_abs, COUNT(swap_abs));
     return key;
 }
 

@@ -84,37 +84,36 @@ static void each_reason_alone(void **state)
         {"op=dact", "op=dact|gemm"},
         {"op=gated", "op=gated|gemm"},
         {"act=relu", "act=relu|none"},
-        {"acc=f16,a=f16.k,b=f16.k", "acc=f16|f32"},
-        {"alpha=host", "alpha=host|one"},
-        {"alpha=device", "alpha=device|one"},
-        {"c=bf16.n", "c=bf16|none"},
+        {"acc=f16", "acc=f16|bf16|f32"},
+        {"acc=f16,a=e4m3.k,b=e4m3.k,tile=128x64", "acc=f16|promoted"},
         {"batch=varlen_m", "batch=varlen_m|dense"},
         {"batch=varlen_k", "batch=varlen_k|dense"},
         {"gather=a", "gather=a|none"},
-        {"tiles=dynamic", "tiles=dynamic|static"},
-        {"tiles=once", "tiles=once|static"},
-        {"a=bf16.m", "a is m-major|k-major"},
-        {"b=bf16.n", "b is n-major|k-major"},
+        {"tiles=once,sched=pingpong", "tiles=once|pingpong"},
         {"a=f16.k", "a=f16|b=bf16"},
         {"b=f16.k", "a=bf16|b=f16"},
+        {"a=e4m3.k", "a=e4m3|b=bf16|width"},
+        {"a=e4m3.m,b=e4m3.k,fp8acc=fast", "a=e4m3|m-major|k-major"},
+        {"a=e4m3.k,b=e5m2.n,fp8acc=fast", "b=e5m2|n-major|k-major"},
         {"d=none", "d=none"},
-        {"d=e4m3.n", "d=e4m3|f16|bf16|f32"},
-        {"d=bf16.m", "d is m-major|n-major"},
         {"tile=256x64,sched=pingpong", "256x64|pingpong|64, 128, 192"},
-        {"tile=96x128,sched=coop", "96x128|coop|64, 128, 192, 256"},
+        {"tile=96x128,sched=coop", "96x128|coop|64, 128, 192, 256, 320"},
         {"tile=128x136,cluster=1x1", "128x136|16|256"},
         {"tile=128x8,cluster=1x1", "128x8|16|256"},
         {"tile=64x272,sched=pingpong", "64x272|16|256"},
-        {"tile=192x144,sched=coop", "192x144|columns over two warp groups"},
-        {"tile=192x256,sched=coop", "192x256|columns over two warp groups"},
-        {"tile=192x112,sched=coop", "192x112|multiples of 32"},
+        {"tile=192x144,sched=coop", "192x144|multiple of 32"},
+        {"tile=192x112,sched=coop", "192x112|multiple of 32"},
+        {"tile=192x160,sched=coop,b=bf16.n", "192x160|80 columns|n-major|64"},
         {"tile=128x224,sched=pingpong", "128x224|pingpong|224|208"},
         {"tile=192x144,sched=pingpong", "192x144|pingpong|216|208"},
         {"tile=256x224,sched=coop", "256x224|coop|224|208"},
-        {"cluster=2x2", "cluster=2x2|1x1|2x1|1x2"},
-        {"cluster=4x1", "cluster=4x1|1x1|2x1|1x2"},
-        {"cluster=1x4", "cluster=1x4|1x1|2x1|1x2"},
+        {"tile=320x192,sched=coop", "320x192|coop|240|208"},
+        {"tile=128x208,c=f32.n", "128x208|208|beside C|200"},
+        {"a=e4m3.k,b=e5m2.k,tile=128x128", "128x128|256|promoted|208"},
+        {"cluster=4x2", "cluster=4x2|1x1|2x1|1x2|2x2|4x1|1x4"},
+        {"cluster=4x1,tile=128x208", "cluster=4x1|208 rows of B|8-row"},
         {"cluster=3x1", "cluster=3x1|1x1|2x1|1x2"},
+        {"a=f16.k,b=f16.k,cluster=1x3,tile=192x128", "cluster=1x3|1x1|2x1|1x2"},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_refused(cases[i].text, 1, &cases[i].reason);
@@ -128,20 +127,14 @@ static void reasons_come_together(void **state)
         size_t count;
         const char *reasons[12];
     } cases[] = {
-        {"a=e4m3.k,b=e4m3.k,fp8acc=fast", 2, {"a=e4m3|f16|bf16", "b=e4m3|f16|bf16"}},
-        {"a=e4m3.k,b=e5m2.k,tile=128x128",
-         4,
-         {"a=e4m3|f16|bf16", "b=e5m2|f16|bf16", "a=e4m3|b=e5m2", "128x128|256|208"}},
-        {"tile=320x160,sched=coop,cluster=1x1", 2, {"320x160|two warp groups", "cluster=1x1|320|256"}},
-        {"tile=128x24,cluster=4x1", 3, {"128x24|16|256", "cluster=4x1|1x1", "cluster=4x1|128x24|8-row"}},
+        {"tile=128x24,cluster=4x1", 2, {"128x24|16|256", "cluster=4x1|24 rows of B|8-row"}},
         {"tile=1024x1024,sched=coop,cluster=1x1",
-         5,
-         {"1024x1024|rows", "1024x1024|columns|16|256", "4096|208", "bytes of shared memory|232448",
-          "cluster=1x1|1024|256"}},
-        {"op=act,act=relu,acc=f16,alpha=host,c=f32.n,batch=varlen_m,gather=a,tiles=once,d=none,cluster=2x2",
-         10,
-         {"op=act", "act=relu", "acc=f16", "alpha=host", "c=f32", "batch=varlen_m", "gather=a", "tiles=once",
-          "d=none", "cluster=2x2"}},
+         4,
+         {"1024x1024|rows", "1024x1024|columns|16|256", "4096|208", "bytes of shared memory|232448"}},
+        {"op=act,act=relu,acc=f16,batch=varlen_m,gather=a,tiles=once,d=none,cluster=3x3,sched=pingpong",
+         9,
+         {"op=act", "act=relu", "acc=f16", "batch=varlen_m", "gather=a", "tiles=once", "d=none",
+          "cluster=3x3", "128 rows of A"}},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_refused(cases[i].text, cases[i].count, cases[i].reasons);
@@ -220,6 +213,7 @@ static void values_outside_their_enum_are_arguments(void **state)
         {"cluster", offsetof(struct gj_key, cluster_n)},
         {"sched", offsetof(struct gj_key, sched)},
         {"tiles", offsetof(struct gj_key, tiles)},
+        {"swap_ab", offsetof(struct gj_key, swap_ab)},
     };
     static const int values[] = {-1, 10000, INT_MAX, INT_MIN};
     assert_int_equal(COUNT(fields) * sizeof(int), sizeof(struct gj_key));
@@ -324,7 +318,7 @@ static void enumeration_ignores_the_config(void **state)
     (void)state;
     size_t count, other_count;
     struct gj_key *const keys = enumerate("", &count);
-    struct gj_key *const others = enumerate("tile=9999x1,cluster=7x5,sched=coop,tiles=dynamic", &other_count);
+    struct gj_key *const others = enumerate("tile=9999x1,cluster=7x5,sched=coop", &other_count);
     assert_int_equal(count, other_count);
     assert_memory_equal(keys, others, count * sizeof *keys);
     free(keys);
@@ -358,7 +352,7 @@ static void enumeration_contains_the_config_table(void **state)
 {
     (void)state;
     static const int widths[] = {128, 144, 160, 176, 192, 208};
-    static const int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+    static const int clusters[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
     size_t count;
     struct gj_key *const keys = enumerate("", &count);
     for (size_t c = 0; c < COUNT(clusters); c++) {
@@ -416,7 +410,8 @@ static void enumeration_survives_any_problem(void **state)
 static void refused_problems_have_no_keys(void **state)
 {
     (void)state;
-    static const char *const problems[] = {"op=act", "a=bf16.m", "d=none", "batch=varlen_m", "c=f32.n"};
+    static const char *const problems[] = {"op=act", "acc=f16", "d=none", "batch=varlen_m",
+                                           "a=e4m3.m,b=e4m3.k"};
     for (size_t i = 0; i < COUNT(problems); i++) {
         const struct gj_key problem = parse(problems[i]);
         if (gj_key_check(&problem, NULL) == GJ_ERR_UNSUPPORTED)

@@ -36,7 +36,7 @@ static void assert_refused(const char *text, const char *parts)
     gj_error_free(&error);
 }
 
-#define NAMES "op|a|b|c|d|p|acc|act|alpha|beta|batch|gather|fp8acc|tile|cluster|sched|tiles"
+#define NAMES "op|a|b|c|d|p|acc|act|alpha|beta|batch|gather|fp8acc|tile|cluster|sched|tiles|swap_ab"
 
 static void unknown_repeated_and_malformed_fields_are_refused(void **state)
 {
@@ -89,6 +89,7 @@ static void words_outside_their_enum_are_refused(void **state)
         {"fp8acc", "promoted|fast"},
         {"sched", "pingpong|coop"},
         {"tiles", "static|dynamic|once"},
+        {"swap_ab", "no|yes"},
     };
     static const char values[] = "|x|GEMM|none2|0| none|one |=none|stat|f3";
     for (size_t i = 0; i < COUNT(fields); i++) {

@@ -302,8 +302,11 @@ static void check_memory(const struct gj_plan *plan)
 
 static void check_slabs(const struct gj_plan *plan)
 {
-    const int row_bytes = plan->slab_n * (int)gj_dtype_bytes(plan->key.d.dtype);
-    assert_true(row_bytes == 128 || row_bytes == 64 || row_bytes == 32);
+    const int row_bytes = plan->slab_n * (int)gj_dtype_bytes(plan->kernel.d.dtype);
+    assert_true(plan->kernel.d.major == GJ_MAJOR_M || plan->d_line_bytes == row_bytes);
+    /* the lines that TMA can swizzle; 16 bytes need none */
+    const int line = plan->d_line_bytes;
+    assert_true(line == 128 || line == 64 || line == 32 || line == 16);
     assert_int_equal(plan->slab_bytes, 64 * row_bytes);
     assert_true(plan->slab_n <= plan->mma_n);
     const int whole = plan->mma_n / plan->slab_n;
@@ -338,8 +341,14 @@ static void check_instructions(const struct gj_plan *plan)
     assert_int_equal(plan->mma_k * 4, plan->tile_k);
     assert_int_equal(plan->tile_k * (int)gj_dtype_bytes(plan->key.a.dtype), 128);
     /* the cluster's slices are whole swizzle atoms that one TMA box holds and together are the tile */
-    assert_int_equal(plan->box_a_rows * plan->key.cluster_n, plan->key.tile_m);
-    assert_int_equal(plan->box_b_rows * plan->key.cluster_m, plan->key.tile_n);
+    if (plan->kernel.a.major == GJ_MAJOR_K)
+        assert_int_equal(plan->a_boxes * plan->box_a_rows * plan->kernel.cluster_n, plan->kernel.tile_m);
+    else
+        assert_int_equal(plan->box_a_rows * plan->kernel.cluster_n, plan->tile_k);
+    if (plan->kernel.b.major == GJ_MAJOR_K)
+        assert_int_equal(plan->b_boxes * plan->box_b_rows * plan->kernel.cluster_m, plan->kernel.tile_n);
+    else
+        assert_int_equal(plan->box_b_rows * plan->kernel.cluster_m, plan->tile_k);
     assert_true(plan->box_a_rows % 8 == 0 && plan->box_a_rows <= 256);
     assert_true(plan->box_b_rows % 8 == 0 && plan->box_b_rows <= 256);
 }
@@ -404,8 +413,8 @@ static void text_has_the_numbers(void **state)
     struct gj_strbuf text = {0};
     gj_plan_format(&plan, &text);
     assert_false(text.failed);
-    static const char *const parts[] = {"128 x 192 x 64", "2 x 1", "384",         "232", "192",
-                                        "m64n192k16",     "40960", "64 x 64 of D"};
+    static const char *const parts[] = {
+        "128 x 192 x 64", "2 x 1", "384", "232", "192", "m64n192k16", "40960", "slabs of D       64 x 64"};
     for (size_t i = 0; i < COUNT(parts); i++)
         assert_non_null(strstr(text.text, parts[i]));
     assert_non_null(strstr(text.text, plan.entry_name));

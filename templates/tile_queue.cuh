@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tile comes next. static: every cluster steps by the number of clusters. dynamic: the producer of the
+// cluster's first CTA takes tickets from a counter in global memory and passes them to everyone in the cluster
+// through a ring of QUEUE_SLOTS words. once: there is no next tile.
+#pragma once
+
+#include "ptx_snippets/mbarrier.cuh"
+#include "ptx_snippets/queue.cuh"
+#include "ptx_snippets/sync.cuh"
+#include "templates/params.h"
+#include "templates/pipeline.h"
+#include "templates/tile_scheduler.h"
+
+// A warp's place in the sequence of tiles.
+struct tile_queue {
+    u32 work;  // index of the current tile
+    u32 count; // tiles seen before it
+};
+
+DEVICE u32 num_clusters()
+{
+    return gridDim.x / CLUSTER_SIZE;
+}
+
+DEVICE struct tile_queue queue_start()
+{
+    struct tile_queue queue;
+    queue.work = blockIdx.x / CLUSTER_SIZE;
+    queue.count = 0;
+    return queue;
+}
+
+DEVICE bool queue_has_tile(const struct tile_queue *queue, const struct gemm_params *params)
+{
+#if TILES_ONCE
+    return queue->count == 0;
+#else
+    return queue->work < params->schedule.num_tiles;
+#endif
+}
+
+// The current tile; batches are taken in the order that the caller gave, if any.
+DEVICE struct tile_index queue_tile(const struct tile_queue *queue, const struct gemm_params *params)
+{
+    struct tile_index tile = tile_at(&params->schedule, queue->work);
+    if (params->batch_order != 0)
+        tile.batch = params->batch_order[tile.batch];
+    return tile;
+}
+
+#if TILES_DYNAMIC
+// Slot and parity of the ticket after `count` tiles.
+DEVICE u32 queue_slot(const struct tile_queue *queue)
+{
+    return queue->count % QUEUE_SLOTS;
+}
+
+DEVICE u32 queue_parity(const struct tile_queue *queue)
+{
+    return queue->count / QUEUE_SLOTS & 1;
+}
+
+// One thread, or a whole warp with its lane 0 releasing: reads the next ticket.
+DEVICE void queue_read(struct tile_queue *queue, u32 smem, bool releases)
+{
+    const u32 slot = queue_slot(queue);
+    mbarrier_wait(smem + QUEUE_FULL_BARRIERS + 8 * slot, queue_parity(queue));
+    queue->work = load_shared_word(smem + SMEM_QUEUE + 4 * slot);
+    queue->count++;
+    fence_proxy_async_shared(); // the read comes before the asynchronous write that reuses the slot
+    if (releases)
+        mbarrier_arrive_cluster(cluster_address(smem + QUEUE_EMPTY_BARRIERS + 8 * slot, 0));
+}
+#endif
+
+// The producer thread of a CTA moves on to the next tile; that of the cluster's first CTA also tells everyone.
+DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_params *params, u32 rank)
+{
+#if TILES_DYNAMIC
+    if (rank != 0) {
+        queue_read(queue, smem, true);
+        return;
+    }
+    const u32 slot = queue_slot(queue);
+    queue->work = num_clusters() + take_ticket(params->tile_counter, params->schedule.num_tiles - 1);
+    mbarrier_wait(smem + QUEUE_EMPTY_BARRIERS + 8 * slot, queue_parity(queue) ^ 1);
+    for (u32 r = 0; r < CLUSTER_SIZE; r++)
+        send_word(cluster_address(smem + SMEM_QUEUE + 4 * slot, r),
+                  cluster_address(smem + QUEUE_FULL_BARRIERS + 8 * slot, r), queue->work);
+    queue->count++;
+#elif TILES_ONCE
+    queue->count++;
+#else
+    queue->work += num_clusters();
+    queue->count++;
+#endif
+}
+
+// A whole MMA warp moves on to the next tile of its CTA.
+DEVICE void queue_next(struct tile_queue *queue, u32 smem)
+{
+#if TILES_DYNAMIC
+    __syncwarp();
+    queue_read(queue, smem, threadIdx.x % 32 == 0);
+#elif TILES_ONCE
+    queue->count++;
+#else
+    queue->work += num_clusters();
+    queue->count++;
+#endif
+}
+
+// The producer of the first CTA waits until everyone has read every ticket: until then arrivals are under way.
+DEVICE void queue_finish(struct tile_queue *queue, u32 smem, u32 rank)
+{
+#if TILES_DYNAMIC
+    for (u32 i = 0; rank == 0 && i < QUEUE_SLOTS; i++) {
+        mbarrier_wait(smem + QUEUE_EMPTY_BARRIERS + 8 * queue_slot(queue), queue_parity(queue) ^ 1);
+        queue->count++;
+    }
+#endif
+}
