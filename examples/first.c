@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A first GEMM: D = A B^T of ones in bf16, so every element of D is k. Needs an H100 or H200. */
+/* A first GEMM: D = A B^T of ones in bf16, so every element of D is k. Needs an H100 or H200, and for its
+ * memory the CUDA runtime of a toolkit. inspect.c needs neither. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <cuda_runtime_api.h>
 #include <gemmjit/gemmjit.h>
+
+/* Says what a call of the CUDA runtime answered; true when it failed. */
+static int failed(const char *call, cudaError_t result)
+{
+    if (result != cudaSuccess)
+        fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(result));
+    return result != cudaSuccess;
+}
 
 int main(void)
 {
@@ -13,10 +22,12 @@ int main(void)
     for (int i = 0; i < n * k; i++)
         ones[i] = 0x3f80; /* 1.0 in bf16 */
     void *a, *b, *d;
-    if (cudaMalloc(&a, m * k * 2) || cudaMalloc(&b, n * k * 2) || cudaMalloc(&d, m * n * 2))
+    if (failed("cudaMalloc of A", cudaMalloc(&a, m * k * 2)) ||
+        failed("cudaMalloc of B", cudaMalloc(&b, n * k * 2)) ||
+        failed("cudaMalloc of D", cudaMalloc(&d, m * n * 2)) ||
+        failed("cudaMemcpy to A", cudaMemcpy(a, ones, m * k * 2, cudaMemcpyHostToDevice)) ||
+        failed("cudaMemcpy to B", cudaMemcpy(b, ones, n * k * 2, cudaMemcpyHostToDevice)))
         return EXIT_FAILURE;
-    cudaMemcpy(a, ones, m * k * 2, cudaMemcpyHostToDevice);
-    cudaMemcpy(b, ones, n * k * 2, cudaMemcpyHostToDevice);
 
     gj_context *context = NULL;
     gj_error *error = NULL;
@@ -27,7 +38,8 @@ int main(void)
         fprintf(stderr, "%s\n", error ? error->message : "out of memory");
         return EXIT_FAILURE;
     }
-    cudaMemcpy(result, d, m * n * 2, cudaMemcpyDeviceToHost);
+    if (failed("cudaMemcpy from D", cudaMemcpy(result, d, m * n * 2, cudaMemcpyDeviceToHost)))
+        return EXIT_FAILURE;
     printf("D[0][0] = 0x%04x, expected 0x4380 (256.0 in bf16)\n", result[0]);
     gj_context_close(&context);
     return result[0] == 0x4380 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -101,6 +101,8 @@ struct cli {
 /* Reads argv. Stops at --help and --version (count tells).
  * Returns GJ_OK; GJ_ERR_ARGUMENT; GJ_ERR_NO_MEMORY. */
 enum gj_status cli_options_read(struct cli *cli, int argc, char **argv, gj_error **error);
+/* The verb of this name; NULL with an error when there is none. */
+const struct cli_verb *cli_verb_find(const char *name, gj_error **error);
 /* Whether a flag of a verb sets this field (index into gj_fields). */
 bool cli_takes_field(const struct cli_verb *verb, int field_idx);
 /* Reads the value of an option; *value keeps its default when the option was not given. */
@@ -122,6 +124,8 @@ cJSON *cli_key_fields(struct cli *cli, const struct gj_key *key);
 enum gj_status cli_context_open(struct cli *cli, gj_context **context, gj_error **error);
 /* Why the disk cache that the options name cannot be used: GJ_ERR_SYSTEM; GJ_OK when it can. */
 enum gj_status cli_cache_usable(struct cli *cli, gj_error **error);
+/* Why it cannot be written now, as far as can be told without writing: GJ_ERR_SYSTEM; GJ_OK when it can. */
+enum gj_status cli_cache_writable(struct cli *cli, gj_error **error);
 /* A gj_log_fn whose user is the struct cli. */
 void cli_log(void *user, enum gj_log_level level, const char *message);
 
@@ -163,6 +167,14 @@ void cli_progress_begin(struct cli *cli, size_t total);
 void cli_progress_step(struct cli *cli, const char *item, const char *outcome);
 void cli_progress_end(struct cli *cli);
 
+/* -- The build tree (cli_build_tree.c) ----------------------------------------------------------------- */
+
+/* A command that is run where it was built has the toolkit that tools/quickstart fetched beside it. Puts the
+ * path of one of its files into *path; false with "" when there is none or the command is installed. */
+bool cli_build_tree_find(const char *name, char *path, size_t capacity);
+/* Has the library use that libnvrtc unless GEMMJIT_NVRTC is set. Before the first thread. */
+void cli_build_tree_use(void);
+
 /* -- Tools of the verbs -------------------------------------------------------------------------------- */
 
 /* Where nvdisasm is; false with path "" when it is nowhere. (cli_disassemble.c) */
@@ -181,5 +193,6 @@ enum gj_status cli_prewarm(struct cli *cli, gj_error **error);
 enum gj_status cli_cache(struct cli *cli, gj_error **error);
 enum gj_status cli_run(struct cli *cli, gj_error **error);
 enum gj_status cli_doctor(struct cli *cli, gj_error **error);
+enum gj_status cli_help(struct cli *cli, gj_error **error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cache/cache.h"
 #include "cli.h"
 
@@ -12,6 +13,26 @@ static enum gj_status fail_cache(const gj_cache *cache, int code, gj_error **err
 {
     return gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, code, strerrorname_np(code),
                          "the cache in %s cannot be read: %s", gj_cache_root(cache), strerror(code));
+}
+
+/* -- What could not be read --------------------------------------------------------------------------------
+ */
+
+/* What was listed stands, but is not all: told in one line, in the exit status, and in the document. */
+static void report_scan(struct cli *cli, const gj_cache *cache, cJSON *document, struct gj_cache_scan *scan)
+{
+    const char *const first = scan->first_unread.text ? scan->first_unread.text : "no memory to say which";
+    if (scan->unread > 0) {
+        cli->exit_status = CLI_EXIT_FAILED;
+        cli_say(cli, "gemmjit: warning: the cache in %s is not listed in full: %s%s", gj_cache_root(cache),
+                first, scan->unread > 1 ? "; and others" : "");
+    }
+    if (document) {
+        cli_json_number(cli, document, "unread", (double)scan->unread);
+        if (scan->unread > 0)
+            cli_json_text(cli, document, "unread_reason", first);
+    }
+    gj_strbuf_free(&scan->first_unread);
 }
 
 /* -- stat ---------------------------------------------------------------------------------------------- */
@@ -36,19 +57,27 @@ static bool count_entry(void *user, const char *path, uint64_t file_bytes, const
 static enum gj_status do_stat(struct cli *cli, gj_cache *cache, gj_error **error)
 {
     struct totals totals = {0};
-    if (gj_cache_list(cache, count_entry, &totals) < 0)
-        return fail_cache(cache, errno, error);
+    struct gj_cache_scan scan = {0};
+    if (gj_cache_list(cache, count_entry, &totals, &scan) < 0) {
+        const int code = errno;
+        gj_strbuf_free(&scan.first_unread);
+        return fail_cache(cache, code, error);
+    }
     if (cli->json) {
         cJSON *const document = cli_json_object(cli);
         cli_json_text(cli, document, "root", gj_cache_root(cache));
         cli_json_number(cli, document, "entries", (double)totals.entries);
         cli_json_number(cli, document, "bytes", (double)totals.bytes);
         cli_json_number(cli, document, "damaged", (double)totals.damaged);
+        cli_json_number(cli, document, "temporary", (double)scan.temporary);
+        report_scan(cli, cache, document, &scan);
         return cli_json_finish(cli, document, error);
     }
     gj_strbuf_printf(&cli->out,
-                     "root     %s\nentries  %" PRIu64 "\nbytes    %" PRIu64 "\ndamaged  %" PRIu64 "\n",
-                     gj_cache_root(cache), totals.entries, totals.bytes, totals.damaged);
+                     "root       %s\nentries    %" PRIu64 "\nbytes      %" PRIu64 "\ndamaged    %" PRIu64
+                     "\ntemporary  %" PRIu64 "\n",
+                     gj_cache_root(cache), totals.entries, totals.bytes, totals.damaged, scan.temporary);
+    report_scan(cli, cache, NULL, &scan);
     return GJ_OK;
 }
 
@@ -110,11 +139,14 @@ static enum gj_status do_list(struct cli *cli, gj_cache *cache, gj_error **error
         cli_json_text(cli, document, "root", gj_cache_root(cache));
         listing.entries = cli_json_array(cli, document, "entries");
     }
-    if (gj_cache_list(cache, add_entry, &listing) < 0) {
+    struct gj_cache_scan scan = {0};
+    if (gj_cache_list(cache, add_entry, &listing, &scan) < 0) {
         const int code = errno;
+        gj_strbuf_free(&scan.first_unread);
         cJSON_Delete(document);
         return fail_cache(cache, code, error);
     }
+    report_scan(cli, cache, document, &scan);
     return document ? cli_json_finish(cli, document, error) : GJ_OK;
 }
 
@@ -151,7 +183,7 @@ enum gj_status cli_cache(struct cli *cli, gj_error **error)
         i++;
     if (action == NULL || i == sizeof(actions) / sizeof(actions[0]))
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s: allowed is stat, list, clear",
-                action ? action : "needs an action");
+                action ? gj_utf8_quote(action, strlen(action)).text : "needs an action");
     if (cli->options.count[CLI_NO_CACHE])
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s contradicts --no-cache", action);
     GJ_TRY(cli_cache_usable(cli, error));

@@ -32,6 +32,23 @@ enum gj_status cli_context_open(struct cli *cli, gj_context **context, gj_error 
     return gj_context_open(&params, context, error);
 }
 
+enum gj_status cli_cache_writable(struct cli *cli, gj_error **error)
+{
+    const struct gj_log silent = {0};
+    gj_cache *cache = gj_cache_open(cli->options.text[CLI_CACHE_DIR], &silent);
+    if (cache == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_CACHE, "no memory for the cache");
+    struct gj_strbuf reason = {0};
+    enum gj_status status = GJ_OK;
+    if (!gj_cache_is_writable(cache, &reason))
+        status =
+            gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, 0, "", "the disk cache cannot be written: %s",
+                          reason.text ? reason.text : "no memory");
+    gj_strbuf_free(&reason);
+    gj_cache_close(&cache);
+    return status;
+}
+
 enum gj_status cli_cache_usable(struct cli *cli, gj_error **error)
 {
     const struct gj_log silent = {0};

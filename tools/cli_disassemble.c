@@ -52,10 +52,10 @@ bool cli_disassembler_find(char *path, size_t capacity)
     if (find_in_list(getenv("PATH"), path, capacity) ||
         (home && is_program(home, strlen(home), "/bin", path, capacity)) ||
         (root && is_program(root, strlen(root), "/bin", path, capacity)) ||
-        find_in_list("/usr/local/cuda/bin:" GJ_NVDISASM_DIRS, path, capacity))
+        find_in_list("/usr/local/cuda/bin", path, capacity) ||
+        (*GJ_NVRTC_DIR && is_program(GJ_NVRTC_DIR, strlen(GJ_NVRTC_DIR), "/../bin", path, capacity)))
         return true;
-    path[0] = '\0';
-    return false;
+    return cli_build_tree_find("bin/nvdisasm", path, capacity);
 }
 
 /* -- Running it ---------------------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ enum gj_status cli_disassemble(const void *cubin, size_t bytes, struct gj_strbuf
     if (!cli_disassembler_find(path, sizeof(path)))
         GJ_FAIL(error, GJ_ERR_NO_COMPILER, GJ_STAGE_NONE,
                 "no nvdisasm in PATH, CUDA_HOME/bin, CUDA_PATH/bin or /usr/local/cuda/bin: install the CUDA "
-                "toolkit's package cuda-nvdisasm, or run tools/quickstart, which fetches it");
+                "toolkit's package cuda-nvdisasm, or put the one that tools/quickstart fetches into PATH");
     int files[3] = {-1, -1, -1};
     enum gj_status status = GJ_OK;
     /* The image is handed on by number, so it alone stays open in the child. */

@@ -134,6 +134,26 @@ static bool count_entry(void *user, const char *path, uint64_t file_bytes, const
     return true;
 }
 
+/* What is in a cache that is on. False when it cannot be listed at all. */
+static bool describe_cache(gj_cache *cache, struct totals *totals, bool writable, struct gj_strbuf *why)
+{
+    struct gj_cache_scan scan = {0};
+    const bool ok = gj_cache_list(cache, count_entry, totals, &scan) >= 0;
+    const int code = errno;
+    gj_strbuf_puts(why, gj_cache_root(cache));
+    if (!ok)
+        gj_strbuf_printf(why, " cannot be read: %s", strerror(code));
+    else
+        gj_strbuf_printf(why, ", %" PRIu64 " entr%s, %" PRIu64 " bytes%s", totals->entries,
+                         totals->entries == 1 ? "y" : "ies", totals->bytes,
+                         writable ? "" : ", read-only: what is compiled is not kept");
+    if (scan.unread > 0)
+        gj_strbuf_printf(why, "; not read: %s%s", scan.first_unread.text ? scan.first_unread.text : "?",
+                         scan.unread > 1 ? "; and others" : "");
+    gj_strbuf_free(&scan.first_unread);
+    return ok;
+}
+
 static void report_cache(struct report *report)
 {
     struct cli *const cli = report->cli;
@@ -145,23 +165,22 @@ static void report_cache(struct report *report)
     gj_cache *cache = gj_cache_open(cli->options.text[CLI_CACHE_DIR], &silent);
     const char *const off = cache ? gj_cache_off_reason(cache) : "no memory";
     struct totals totals = {0};
-    char why[PATH_MAX + 128];
+    struct gj_strbuf why = {0}, reason = {0};
     bool ok = off == NULL;
-    if (!ok) {
-        snprintf(why, sizeof(why), "%s; kernels are kept in memory only", off);
-    } else if (gj_cache_list(cache, count_entry, &totals) < 0) {
-        ok = false;
-        snprintf(why, sizeof(why), "%s cannot be read: %s", gj_cache_root(cache), strerror(errno));
-    } else {
-        snprintf(why, sizeof(why), "%s, %" PRIu64 " entr%s, %" PRIu64 " bytes", gj_cache_root(cache),
-                 totals.entries, totals.entries == 1 ? "y" : "ies", totals.bytes);
-    }
-    cJSON *const object = add_finding(report, "cache", ok, why);
+    const bool writable = ok && gj_cache_is_writable(cache, &reason);
+    if (ok)
+        ok = describe_cache(cache, &totals, writable, &why);
+    else
+        gj_strbuf_printf(&why, "%s; kernels are kept in memory only", off);
+    cJSON *const object = add_finding(report, "cache", ok, why.text ? why.text : "no memory");
     if (object && ok) {
         cli_json_text(cli, object, "root", gj_cache_root(cache));
         cli_json_number(cli, object, "entries", (double)totals.entries);
         cli_json_number(cli, object, "bytes", (double)totals.bytes);
+        cli_json_bool(cli, object, "writable", writable);
     }
+    gj_strbuf_free(&reason);
+    gj_strbuf_free(&why);
     gj_cache_close(&cache);
 }
 

@@ -82,6 +82,18 @@ static void add_exit_status(struct gj_strbuf *out)
                    "the result, or {\"error\": {\"status\", \"message\", \"reasons\", ...}}.\n");
 }
 
+enum gj_status cli_help(struct cli *cli, gj_error **error)
+{
+    const struct cli_verb *verb = NULL;
+    if (cli->options.action) {
+        verb = cli_verb_find(cli->options.action, error);
+        if (verb == NULL)
+            return GJ_ERR_ARGUMENT;
+    }
+    cli_help_add(&cli->out, verb);
+    return GJ_OK;
+}
+
 void cli_help_add(struct gj_strbuf *out, const struct cli_verb *verb)
 {
     if (verb) {

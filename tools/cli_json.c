@@ -3,38 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli.h"
-
-/* Length of the UTF-8 sequence at `at`, 0 when it is not one. */
-static size_t sequence_length(const unsigned char *at)
-{
-    static const struct {
-        unsigned char low, high, second_low, second_high;
-        size_t length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (at[0] < forms[i].low || at[0] > forms[i].high)
-            continue;
-        if (forms[i].length > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high))
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((at[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
 
 /* The text with U+FFFD for each byte that belongs to no UTF-8 sequence. NULL when memory runs out. */
 static char *valid_text(const char *text)
 {
     struct gj_strbuf valid = {0};
     for (const char *at = text; *at;) {
-        const size_t length = sequence_length((const unsigned char *)at);
+        const size_t length = gj_utf8_length(at);
         if (length > 0)
             gj_strbuf_add(&valid, at, length);
         else

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli.h"
 #include "key/key_tables.h"
 
@@ -14,7 +15,7 @@ enum gj_status cli_key_read(const struct cli *cli, struct gj_key *key, gj_error 
     if (options->num_keys == 1 && options->fields.length > 0)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
                 "--key and flags for its fields (%s) are both given: put all fields into one of them",
-                options->fields.text);
+                gj_utf8_quote(options->fields.text, options->fields.length).text);
     const char *const flags = options->fields.text ? options->fields.text : "";
     return gj_key_parse(options->num_keys == 1 ? options->keys[0] : flags, key, error);
 }

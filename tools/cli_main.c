@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gemmjit command: reads the line, runs the verb, writes its output, ends with the fixed exit status. */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -39,8 +42,24 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
+/* A standard stream that is closed would be the next file that is opened, and get what is said there. stdout
+ * is opened for reading, so that writing a result there still fails. */
+static bool open_standard_streams(void)
+{
+    static const int modes[] = {
+        [STDIN_FILENO] = O_RDONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY};
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!open_standard_streams())
+        return CLI_EXIT_FAILED; /* there is nowhere to say it */
+    signal(SIGXFSZ, SIG_IGN);   /* a file that may not grow is a failed write, not the end */
+    cli_build_tree_use();
     struct cli cli = {.json = wants_json(argc, argv), .terminal = cli_progress_open()};
     if (cli.terminal == NULL) {
         fputs("gemmjit: no memory\n", stderr);

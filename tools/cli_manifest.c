@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli.h"
 
 #define MANIFEST_BYTES_MAX (16 << 20)
@@ -49,14 +50,24 @@ static enum gj_status read_file(const char *path, struct gj_strbuf *text, gj_err
 }
 
 /* Line and column, from 1, of a position. */
-static enum gj_status fail_syntax(const char *path, const char *text, const char *at, gj_error **error)
+static enum gj_status fail_at(const char *path, const char *text, const char *at, const char *what,
+                              gj_error **error)
 {
     int line = 1, column = 1;
     for (const char *c = text; c < at; c++) {
         column = *c == '\n' ? 1 : column + 1;
         line += *c == '\n';
     }
-    FAIL_MANIFEST(error, "%s:%d:%d: this is not JSON", path, line, column);
+    FAIL_MANIFEST(error, "%s:%d:%d: %s", path, line, column, what);
+}
+
+/* The first \u0000 of a sound document, or NULL: as text it would end the string that it stands in. */
+static const char *find_zero(const char *text)
+{
+    for (const char *at = strchr(text, '\\'); at; at = strchr(at + 2, '\\'))
+        if (strncmp(at + 1, "u0000", 5) == 0)
+            return at;
+    return NULL;
 }
 
 static enum gj_status parse(const char *path, const struct gj_strbuf *text, cJSON **document,
@@ -64,10 +75,13 @@ static enum gj_status parse(const char *path, const struct gj_strbuf *text, cJSO
 {
     const char *const zero = memchr(text->text, '\0', text->length);
     if (zero)
-        return fail_syntax(path, text->text, zero, error);
+        return fail_at(path, text->text, zero, "this is not JSON", error);
     const char *end = text->text;
     *document = cJSON_ParseWithLengthOpts(text->text, text->length + 1, &end, 1);
-    return *document ? GJ_OK : fail_syntax(path, text->text, end, error);
+    if (*document == NULL)
+        return fail_at(path, text->text, end, "this is not JSON", error);
+    const char *const escaped = find_zero(text->text);
+    return escaped ? fail_at(path, text->text, escaped, "a text has no \\u0000 in it", error) : GJ_OK;
 }
 
 /* Every member is known and given once. */
@@ -82,7 +96,7 @@ static enum gj_status check_members(const char *path, const cJSON *document, con
                                                                            : NULL;
         if (found == NULL)
             FAIL_MANIFEST(error, "%s: unknown member \"%s\": the members are version, keys", path,
-                          member->string);
+                          gj_utf8_quote(member->string, strlen(member->string)).text);
         if (*found)
             FAIL_MANIFEST(error, "%s: member %s is given twice", path, member->string);
         *found = member;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli.h"
 #include "key/key_tables.h"
 
@@ -21,28 +22,24 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_CACHE_DIR] = {"--cache-dir", "DIR", "root of the disk cache"},
     [CLI_NO_CACHE] = {"--no-cache", NULL, "neither read nor write a disk cache"},
     [CLI_QUIET] = {"-q", NULL, "on stderr errors only"},
-    [CLI_VERBOSE] = {"-v", NULL, "more on stderr: logs of a failed compile, what is done; twice for all"},
+    [CLI_VERBOSE] = {"-v", NULL, "more on stderr: logs of a failed compile, what is done; -vv for all"},
     [CLI_HELP] = {"--help", NULL, "print this help (also -h)"},
     [CLI_VERSION] = {"--version", NULL, "print the version"},
 };
 
 #define FAIL_USAGE(error, ...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, __VA_ARGS__)
 
-/* An argument taken apart: --name=value, --name, -xvalue or -x. */
+/* These name a file, a directory or a stage, of which none has an empty name. Others read their value. */
+#define NEVER_EMPTY (CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_CACHE_DIR))
+
+#define QUOTE(input) gj_utf8_quote((input), strlen(input)).text
+
+/* An argument taken apart: --name=value, --name, or one letter -x of it with what follows. */
 struct argument {
     const char *name;
     size_t name_length;
     const char *value; /* NULL: none is attached */
 };
-
-static struct argument split(const char *text)
-{
-    if (text[1] == '-') {
-        const size_t length = strcspn(text, "=");
-        return (struct argument){text, length, text[length] ? text + length + 1 : NULL};
-    }
-    return (struct argument){text, 2, text[2] ? text + 2 : NULL};
-}
 
 static bool is_called(const struct argument *argument, const char *name)
 {
@@ -89,7 +86,7 @@ static enum gj_status take_value(const struct argument *argument, int argc, char
     } else if (*at + 1 < argc) {
         *value = argv[++*at];
     } else {
-        FAIL_USAGE(error, "%.*s needs a value", (int)argument->name_length, argument->name);
+        FAIL_USAGE(error, "%s needs a value", gj_utf8_quote(argument->name, argument->name_length).text);
     }
     return GJ_OK;
 }
@@ -100,7 +97,7 @@ static enum gj_status add_field(struct cli *cli, const struct gj_field *field, c
 {
     if (strpbrk(value, ",="))
         FAIL_USAGE(error, "--%s %s: the value of one field has neither comma nor equals sign", field->name,
-                   value);
+                   QUOTE(value));
     struct gj_strbuf *const fields = &cli->options.fields;
     gj_strbuf_printf(fields, "%s%s=%s", fields->length ? "," : "", field->name, value);
     return GJ_OK;
@@ -113,45 +110,80 @@ static enum gj_status add_option(struct cli *cli, int option, const struct argum
     const struct cli_option_row *const row = &cli_option_rows[option];
     if (row->value == NULL && argument->value)
         FAIL_USAGE(error, "%s takes no value", row->name);
-    options->count[option]++;
+    if (options->count[option]++ > 0 && option != CLI_KEY && option != CLI_QUIET && option != CLI_VERBOSE)
+        FAIL_USAGE(error, "%s is given twice", row->name);
     if (row->value == NULL)
         return GJ_OK;
     GJ_TRY(take_value(argument, argc, argv, at, &options->text[option], error));
+    if ((NEVER_EMPTY & CLI_BIT(option)) && *options->text[option] == '\0')
+        FAIL_USAGE(error, "%s is given an empty value", row->name);
     if (option == CLI_KEY)
         options->keys[options->num_keys++] = options->text[option];
-    else if (options->count[option] > 1)
-        FAIL_USAGE(error, "%s is given twice", row->name);
     return GJ_OK;
+}
+
+const struct cli_verb *cli_verb_find(const char *name, gj_error **error)
+{
+    for (size_t i = 0; i < cli_num_verbs; i++)
+        if (strcmp(cli_verbs[i].name, name) == 0)
+            return &cli_verbs[i];
+    gj_error_make(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, 0, "",
+                  "unknown verb \"%s\"; gemmjit --help lists them", QUOTE(name));
+    return NULL;
 }
 
 static enum gj_status add_word(struct cli *cli, const char *word, gj_error **error)
 {
     if (cli->verb == NULL) {
-        for (size_t i = 0; i < cli_num_verbs; i++)
-            if (strcmp(cli_verbs[i].name, word) == 0)
-                cli->verb = &cli_verbs[i];
+        cli->verb = cli_verb_find(word, error);
         if (cli->verb == NULL)
-            FAIL_USAGE(error, "unknown verb \"%s\"; gemmjit --help lists them", word);
+            return GJ_ERR_ARGUMENT;
     } else if (cli->verb->has_action && cli->options.action == NULL) {
         cli->options.action = word;
     } else {
-        FAIL_USAGE(error, "unexpected argument \"%s\"; gemmjit %s --help says how to use it", word,
+        FAIL_USAGE(error, "unexpected argument \"%s\"; gemmjit %s --help says how to use it", QUOTE(word),
                    cli->verb->name);
+    }
+    return GJ_OK;
+}
+
+static enum gj_status fail_unknown(const struct cli *cli, const char *name, size_t length, gj_error **error)
+{
+    FAIL_USAGE(error, "unknown option %s; gemmjit%s%s --help lists the options",
+               gj_utf8_quote(name, length).text, cli->verb ? " " : "", cli->verb ? cli->verb->name : "");
+}
+
+/* -x, -xvalue, or several that take no value in one: -vv, -qj4. */
+static enum gj_status add_letters(struct cli *cli, int argc, char **argv, int *at, gj_error **error)
+{
+    const char *const text = argv[*at];
+    for (size_t i = 1; text[i]; i++) {
+        const char name[] = {'-', text[i], '\0'};
+        const int option = find_option(cli->verb, &(struct argument){name, 2, NULL});
+        if (option < 0)
+            return fail_unknown(cli, text, strlen(text), error);
+        const bool has_value = cli_option_rows[option].value != NULL;
+        const struct argument argument = {name, 2, has_value && text[i + 1] ? text + i + 1 : NULL};
+        GJ_TRY(add_option(cli, option, &argument, argc, argv, at, error));
+        if (has_value)
+            break;
     }
     return GJ_OK;
 }
 
 static enum gj_status add_flag(struct cli *cli, int argc, char **argv, int *at, gj_error **error)
 {
-    const struct argument argument = split(argv[*at]);
+    const char *const text = argv[*at];
+    if (text[1] != '-')
+        return add_letters(cli, argc, argv, at, error);
+    const size_t length = strcspn(text, "=");
+    const struct argument argument = {text, length, text[length] ? text + length + 1 : NULL};
     const int option = find_option(cli->verb, &argument);
     if (option >= 0)
         return add_option(cli, option, &argument, argc, argv, at, error);
     const struct gj_field *const field = find_field(cli->verb, &argument);
     if (field == NULL)
-        FAIL_USAGE(error, "unknown option %.*s; gemmjit%s%s --help lists the options",
-                   (int)argument.name_length, argument.name, cli->verb ? " " : "",
-                   cli->verb ? cli->verb->name : "");
+        return fail_unknown(cli, text, length, error);
     const char *value = NULL;
     GJ_TRY(take_value(&argument, argc, argv, at, &value, error));
     return add_field(cli, field, value, error);
@@ -192,7 +224,7 @@ enum gj_status cli_option_int(const struct cli *cli, enum cli_option option, int
     }
     if (!sound || number < least)
         FAIL_USAGE(error, "%s %s: allowed is a whole number from %lld to %lld", cli_option_rows[option].name,
-                   text, (long long)least, (long long)most);
+                   QUOTE(text), (long long)least, (long long)most);
     *value = number;
     return GJ_OK;
 }

@@ -12,30 +12,48 @@ struct work {
     struct prewarm *prewarm;
     atomic_size_t next;      /* index of the next item to take */
     atomic_bool no_compiler; /* the missing libnvrtc has been told in full */
+    atomic_bool read_only;   /* so has why the cache cannot be written */
 };
 
 static void report_failure(struct work *work, const struct prewarm_item *item)
 {
     struct cli *const cli = work->prewarm->cli;
-    /* Where libnvrtc was looked for is the same for every key: once is enough. */
+    /* Where libnvrtc was looked for is the same for every key, and so is the cache: once is enough. */
     if (item->status == GJ_ERR_NO_COMPILER && atomic_exchange(&work->no_compiler, true))
         cli_say(cli, "gemmjit: %s: no libnvrtc, as above", item->label);
+    else if (item->is_barred && atomic_exchange(&work->read_only, true))
+        cli_say(cli, "gemmjit: %s: not compiled, as above", item->label);
     else
         cli_report_line(cli, item->label, item->status, item->error);
+}
+
+/* A compile whose cubin cannot be kept is not begun; what is in the cache already is found all the same. */
+static void get_kernel(struct prewarm *prewarm, struct prewarm_item *item, gj_kernel **kernel)
+{
+    const unsigned flags = prewarm->read_only ? GJ_NO_COMPILE : 0;
+    item->status = gj_kernel_get(prewarm->context, &item->key, flags, kernel, &item->error);
+    item->is_barred = prewarm->read_only && item->status == GJ_ERR_NOT_CACHED;
+    if (!item->is_barred)
+        return;
+    gj_error_free(&item->error);
+    item->status = prewarm->read_only->status;
+    gj_error_make(&item->error, item->status, GJ_STAGE_CACHE, 0, "", "not compiled: %s",
+                  prewarm->read_only->message);
 }
 
 static void do_item(struct work *work, struct prewarm_item *item)
 {
     struct prewarm *const prewarm = work->prewarm;
     gj_kernel *kernel = NULL;
-    item->status = gj_kernel_get(prewarm->context, &item->key, 0, &kernel, &item->error);
+    get_kernel(prewarm, item, &kernel);
     char outcome[64] = "failed";
     if (item->status != GJ_OK) {
         report_failure(work, item);
     } else {
         gj_kernel_info(kernel, &item->info);
         if (item->info.origin == GJ_ORIGIN_COMPILED)
-            snprintf(outcome, sizeof(outcome), "compiled in %.0f ms", item->info.compile_ms);
+            snprintf(outcome, sizeof(outcome), "compiled in %.0f ms%s", item->info.compile_ms,
+                     item->info.stored ? "" : ", not stored");
         else
             snprintf(outcome, sizeof(outcome), "on disk");
     }
@@ -71,14 +89,32 @@ static void do_all(struct prewarm *prewarm)
     free(threads);
 }
 
+/* Rather now than after the compiles: whether the cache can be used, and written. */
+static enum gj_status check_cache(struct prewarm *prewarm, gj_error **error)
+{
+    GJ_TRY(cli_cache_usable(prewarm->cli, error));
+    gj_error *reason = NULL;
+    const enum gj_status status = cli_cache_writable(prewarm->cli, &reason);
+    if (status == GJ_ERR_SYSTEM && reason != NULL) {
+        prewarm->read_only = reason;
+        return GJ_OK;
+    }
+    gj_error_copy(error, reason);
+    gj_error_free(&reason);
+    return status;
+}
+
 enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
 {
     struct prewarm prewarm = {.cli = cli};
+    if (cli->options.count[CLI_NO_CACHE])
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
+                "prewarm contradicts --no-cache: it fills the disk cache");
     enum gj_status status = prewarm_read(&prewarm, error);
     if (status == GJ_OK)
         status = prewarm_choose_workers(&prewarm, error);
-    if (status == GJ_OK && cli->options.count[CLI_NO_CACHE] == 0)
-        status = cli_cache_usable(cli, error); /* rather than to find out after the compiles */
+    if (status == GJ_OK)
+        status = check_cache(&prewarm, error);
     if (status == GJ_OK)
         status = cli_context_open(cli, &prewarm.context, error);
     if (status == GJ_OK) {
@@ -89,6 +125,7 @@ enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
     for (size_t i = 0; i < prewarm.num_items; i++)
         gj_error_free(&prewarm.items[i].error);
     free(prewarm.items);
+    gj_error_free(&prewarm.read_only);
     gj_context_close(&prewarm.context);
     return status;
 }

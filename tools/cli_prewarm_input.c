@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "prewarm.h"
 
 /* A compile in flight takes 71 to 91 MB (NVRTC 13.0, 2026-11-30). */
@@ -51,7 +52,7 @@ static void add_refusal(gj_error **all, const char *source, size_t idx, const ch
     if (source)
         gj_strbuf_printf(&line, "%s: keys[%zu]: ", source, idx);
     else
-        gj_strbuf_printf(&line, "--key %s: ", text);
+        gj_strbuf_printf(&line, "--key %s: ", gj_utf8_quote(text, strlen(text)).text);
     if (error && error->num_reasons > 0)
         for (size_t i = 0; i < error->num_reasons; i++)
             gj_strbuf_printf(&line, "%s%s", i ? "; " : "", error->reasons[i]);

@@ -7,7 +7,7 @@
 static const char *const origin_words[] = {[GJ_ORIGIN_COMPILED] = "compiled", [GJ_ORIGIN_DISK] = "disk"};
 
 struct tally {
-    size_t compiled, disk, failed, no_toolchain;
+    size_t compiled, disk, failed, not_stored, no_toolchain;
 };
 
 static struct tally count_items(const struct prewarm *prewarm)
@@ -20,6 +20,7 @@ static struct tally count_items(const struct prewarm *prewarm)
             tally.no_toolchain += cli_exit_status(item->status) == CLI_EXIT_MISSING;
         } else if (item->info.origin == GJ_ORIGIN_COMPILED) {
             tally.compiled++;
+            tally.not_stored += !item->info.stored;
         } else {
             tally.disk++;
         }
@@ -52,10 +53,12 @@ static cJSON *item_object(struct cli *cli, const struct prewarm_item *item)
     cli_json_text(cli, object, "key", item->text);
     if (item->status != GJ_OK) {
         cli_json_text(cli, object, "origin", "failed");
+        cli_json_bool(cli, object, "stored", false);
         cli_json_add(cli, object, "error", cli_error_object(cli, item->status, item->error));
         return object;
     }
     cli_json_text(cli, object, "origin", origin_words[info->origin]);
+    cli_json_bool(cli, object, "stored", info->stored);
     cli_json_text(cli, object, "entry_name", info->entry_name);
     cli_json_text(cli, object, "compiler", info->compiler);
     cli_json_number(cli, object, "registers", info->registers);
@@ -105,6 +108,7 @@ static enum gj_status print_document(const struct prewarm *prewarm, const struct
     cli_json_number(cli, document, "compiled", (double)tally->compiled);
     cli_json_number(cli, document, "disk", (double)tally->disk);
     cli_json_number(cli, document, "failed", (double)tally->failed);
+    cli_json_number(cli, document, "not_stored", (double)tally->not_stored);
     cli_json_number(cli, document, "workers", prewarm->num_workers);
     cli_json_ms(cli, document, "wall_ms", prewarm->wall_ms);
     add_stats(cli, document, &prewarm->stats);
@@ -112,29 +116,27 @@ static enum gj_status print_document(const struct prewarm *prewarm, const struct
 }
 
 /* A cubin that is not on disk afterwards is a failure of prewarm, though not of the library. */
-static size_t unsaved(const struct prewarm *prewarm)
-{
-    return prewarm->cli->options.count[CLI_NO_CACHE] ? 0 : (size_t)prewarm->stats.disk_write_failures;
-}
-
-static int exit_status(const struct prewarm *prewarm, const struct tally *tally)
+static int exit_status(const struct tally *tally)
 {
     if (tally->no_toolchain > 0)
         return CLI_EXIT_MISSING;
-    return tally->failed > 0 || unsaved(prewarm) > 0 ? CLI_EXIT_FAILED : CLI_EXIT_DONE;
+    return tally->failed > 0 || tally->not_stored > 0 ? CLI_EXIT_FAILED : CLI_EXIT_DONE;
 }
 
 enum gj_status prewarm_report(struct prewarm *prewarm, gj_error **error)
 {
     struct cli *const cli = prewarm->cli;
     const struct tally tally = count_items(prewarm);
-    cli->exit_status = exit_status(prewarm, &tally);
-    if (unsaved(prewarm) > 0)
-        cli_say(cli, "gemmjit: %zu cubin%s could not be written to the disk cache", unsaved(prewarm),
-                unsaved(prewarm) == 1 ? "" : "s");
+    cli->exit_status = exit_status(&tally);
+    char not_stored[48] = "";
+    if (tally.not_stored > 0)
+        snprintf(not_stored, sizeof(not_stored), ", %zu not stored", tally.not_stored);
+    if (tally.not_stored > 0)
+        cli_say(cli, "gemmjit: %zu cubin%s could not be written to the disk cache", tally.not_stored,
+                tally.not_stored == 1 ? "" : "s");
     if (cli->options.count[CLI_QUIET] == 0)
-        cli_say(cli, "%zu compiled, %zu on disk, %zu failed in %.2f s with %d thread%s", tally.compiled,
-                tally.disk, tally.failed, prewarm->wall_ms / 1000, prewarm->num_workers,
+        cli_say(cli, "%zu compiled, %zu on disk, %zu failed%s in %.2f s with %d thread%s", tally.compiled,
+                tally.disk, tally.failed, not_stored, prewarm->wall_ms / 1000, prewarm->num_workers,
                 prewarm->num_workers == 1 ? "" : "s");
     if (cli->json)
         return print_document(prewarm, &tally, error);

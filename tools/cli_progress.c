@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli.h"
 
 #define BAR_CELLS 24
@@ -71,12 +72,17 @@ static void show_bar(struct cli_progress *progress)
     progress->shown = true;
 }
 
-/* Control characters of a path or a key must not drive the terminal. */
+/* Control characters of a path or a key must not drive the terminal: C0, DEL, C1, and bytes that are no
+ * UTF-8, which an 8-bit terminal may take for C1. */
 static void put_line(char *text)
 {
-    for (char *at = text; *at; at++)
-        if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
-            *at = '?';
+    for (char *at = text; *at;) {
+        const size_t length = gj_utf8_length(at);
+        const bool is_shown = length > 0 && (*at == '\t' || !gj_utf8_is_control(at, length));
+        for (char *const end = at + (length ? length : 1); at < end; at++)
+            if (!is_shown)
+                *at = '?';
+    }
     fputs(text, stderr);
     fputc('\n', stderr);
 }

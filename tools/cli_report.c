@@ -109,6 +109,8 @@ void cli_report_line(struct cli *cli, const char *subject, enum gj_status status
     if (error && error->num_locations > 0)
         gj_strbuf_printf(&line, "; %s:%d: %s", error->locations[0].file, error->locations[0].line,
                          error->locations[0].message);
+    if (error && *error->detail && cli->options.count[CLI_VERBOSE] == 0)
+        gj_strbuf_puts(&line, " (-v shows the log)");
     char *const text = gj_strbuf_take(&line);
     cli_say(cli, "gemmjit: %s", text ? text : subject);
     free(text);

@@ -2,6 +2,7 @@
 /* gemmjit show: every stage of one key, as text or as JSON. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli.h"
 #include "compile/cubin.h"
 #include "plan/plan.h"
@@ -219,7 +220,8 @@ static enum gj_status find_stage(const char *name, size_t *stage, gj_error **err
             return GJ_OK;
         }
     }
-    GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "--emit %s: %s", name, allowed);
+    GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "--emit %s: %s", gj_utf8_quote(name, strlen(name)).text,
+            allowed);
 }
 
 enum gj_status cli_show(struct cli *cli, gj_error **error)

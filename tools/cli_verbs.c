@@ -7,16 +7,19 @@ const struct cli_verb cli_verbs[] = {
         .name = "show",
         .usage = "[--key TEXT | field flags] --emit WHAT [--json] [-o FILE]",
         .summary = "print a stage of one key: source, PTX, SASS, plan, resources",
-        .details = "WHAT is one of\n"
-                   "  key        the key with every field spelt out, also of a key that is refused\n"
-                   "  plan       the numbers that follow from the key: stages, registers, shared memory\n"
-                   "  source     the generated CUDA unit\n"
-                   "  ptx        what NVRTC makes of it\n"
-                   "  sass       the cubin as nvdisasm prints it (needs nvdisasm)\n"
-                   "  resources  registers, shared memory, spills and counts of instructions of the cubin\n"
-                   "\n"
-                   "sass and resources take the cubin from the cache, or compile it into the cache.\n"
-                   "Without --key and field flags the default key is shown.\n",
+        .details =
+            "WHAT is one of\n"
+            "  key        the key with every field spelt out, also of a key that is refused\n"
+            "  plan       the numbers that follow from the key: stages, registers, shared memory\n"
+            "  source     the generated CUDA unit\n"
+            "  ptx        what NVRTC makes of it\n"
+            "  sass       the cubin as nvdisasm prints it (needs nvdisasm)\n"
+            "  resources  registers, shared memory, spills and counts of instructions of the cubin\n"
+            "\n"
+            "sass and resources take the cubin from the cache, or compile it into the cache.\n"
+            "Without --key and field flags the default key is shown. The flags below take every value\n"
+            "that a key can spell; this release has kernels for fewer. gemmjit keys lists the accepted\n"
+            "keys of a problem, and --emit plan gives every reason why one is refused.\n",
         .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
         .fields = CLI_FIELDS_ALL,
         .run = cli_show,
@@ -38,7 +41,9 @@ const struct cli_verb cli_verbs[] = {
             "A manifest is {\"version\": 1, \"keys\": [\"TEXT\", ...]} and has no other member. Every key "
             "is\n"
             "checked before the first compile; keys that are equal are compiled once. A key that is in\n"
-            "the cache already is not compiled again. --key may be given several times.\n",
+            "the cache already is not compiled again, and where the cache cannot be written nothing is\n"
+            "compiled. A cubin that does not reach the disk counts as a failure. --key may be given several\n"
+            "times.\n",
         .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
         .run = cli_prewarm,
     },
@@ -46,9 +51,13 @@ const struct cli_verb cli_verbs[] = {
         .name = "cache",
         .usage = "stat | list | clear [--json]",
         .summary = "look into the disk cache, or empty it",
-        .details = "  stat   number of entries and their bytes\n"
-                   "  list   each entry with its key, and each damaged one with the reason\n"
-                   "  clear  remove every entry; nothing but files of the cache is touched\n",
+        .details =
+            "  stat   number of entries and their bytes, of damaged and of temporary files\n"
+            "  list   each entry with its key, and each damaged one with the reason\n"
+            "  clear  remove every entry; nothing but files of the cache is touched\n"
+            "\n"
+            "When a directory of the cache cannot be read, stat and list print the rest, a warning, and\n"
+            "end with exit status 1.\n",
         .options = CLI_BIT(CLI_JSON),
         .has_action = true,
         .run = cli_cache,
@@ -76,6 +85,14 @@ const struct cli_verb cli_verbs[] = {
             "only running kernels needs one. Compiles nothing.\n",
         .options = CLI_BIT(CLI_JSON),
         .run = cli_doctor,
+    },
+    {
+        .name = "help",
+        .usage = "[VERB]",
+        .summary = "print the help of a verb, or this",
+        .details = "The same as gemmjit VERB --help.\n",
+        .has_action = true,
+        .run = cli_help,
     },
 };
 const size_t cli_num_verbs = sizeof(cli_verbs) / sizeof(cli_verbs[0]);

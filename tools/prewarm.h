@@ -10,6 +10,7 @@ struct prewarm_item {
     char text[GJ_KEY_TEXT_MAX], label[GJ_KEY_TEXT_MAX]; /* whole and short key text */
     enum gj_status status;
     gj_error *error;
+    bool is_barred;             /* not compiled, because its cubin could not be kept */
     struct gj_kernel_info info; /* when status is GJ_OK; lives as long as the context */
 };
 
@@ -20,6 +21,7 @@ struct prewarm {
     size_t num_items;
     int num_workers;
     double wall_ms;
+    gj_error *read_only; /* why the cache cannot be written, so that nothing is compiled; else NULL */
     struct gj_stats stats;
 };
 

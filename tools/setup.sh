@@ -6,6 +6,7 @@
 # After setup_all these are set:
 #   toolkit_include   directory of cuda.h and nvrtc.h
 #   nvrtc_dir         directory of libnvrtc.so
+#   use_wheels        yes or no: both are those of .toolkit, which only what is run from a build tree may use
 
 oldest_cuda=12030 # CUDA_VERSION of the oldest toolkit whose NVRTC the library accepts (src/compile/compile.h)
 toolkit_dir=$PWD/.toolkit
@@ -205,7 +206,7 @@ hide_other_nvrtc() {
 
 # Arguments: optional needs, as of missing_packages.
 setup_all() {
-    local use_wheels=no
+    use_wheels=no
     case ${GEMMJIT_TOOLKIT:-} in
     '') find_toolkit || use_wheels=yes ;;
     wheel) use_wheels=yes ;;
@@ -220,6 +221,7 @@ setup_all() {
         with_toolkit_lock fetch_wheels
         toolkit_include=$toolkit_dir/include nvrtc_dir=$toolkit_dir/lib
         hide_other_nvrtc
+        export GEMMJIT_NVRTC=$nvrtc_dir/libnvrtc.so.13 # for what is run from here on
     fi
     step "CUDA headers: $toolkit_include, NVRTC: $nvrtc_dir"
     if ! has_disassembler && has_pip; then
@@ -230,11 +232,40 @@ setup_all() {
 
 # ---- build ----
 
+# Where libraries go below the prefix: Meson finds that by itself only where dpkg-dev is installed. Prints an
+# option, or nothing where the compiler knows no such directory.
+libdir_option() {
+    local triplet
+    triplet=$(gcc -print-multiarch 2>/dev/null) || triplet=''
+    [ -z "$triplet" ] || echo "-Dlibdir=lib/$triplet"
+}
+
+# What was fetched, for a command that is run from this build directory (tools/cli_build_tree.c): links, so that
+# nothing that gets installed holds a path of this tree. Arguments: directory.
+link_toolkit() {
+    mkdir -p "$1/toolkit"
+    ln -sfn "$toolkit_dir/bin" "$1/toolkit/bin"
+    if [ "$use_wheels" = yes ]; then
+        ln -sfn "$toolkit_dir/lib" "$1/toolkit/lib"
+    else
+        rm -f "$1/toolkit/lib"
+    fi
+}
+
 # Configures a build directory, or brings an existing one to these options. Arguments: directory, options.
 configure() {
+    local directory=$1 libdir installed_nvrtc_dir=$nvrtc_dir
+    shift
+    [ "$use_wheels" = no ] || installed_nvrtc_dir=''
+    libdir=$(libdir_option)
+    meson_setup "$directory" "-Dtoolkit_include=$toolkit_include" "-Dnvrtc_dir=$installed_nvrtc_dir" \
+        ${libdir:+"$libdir"} "$@" && link_toolkit "$directory"
+}
+
+# Arguments: directory, all options.
+meson_setup() {
     local directory=$1 log=$1/configure.log stamp=$1/configure.options
     shift
-    set -- "-Dtoolkit_include=$toolkit_include" "-Dnvrtc_dir=$nvrtc_dir" "$@"
     if [ -f "$directory/build.ninja" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$PWD $*" ]; then
         return # ninja itself configures again when a meson.build changed
     fi

@@ -28,7 +28,8 @@ typedef void (*gj_log_fn)(void *user, enum gj_log_level level, const char *messa
 /* Parameters of gj_context_open. Zero everything, then set what should differ. Strings are copied. */
 struct gj_context_params {
     /* Root of the disk cache. NULL: $GEMMJIT_CACHE_DIR, else $XDG_CACHE_HOME/gemmjit, else
-     * $HOME/.cache/gemmjit. A root that cannot be used leaves the cache in memory only, with one warning. */
+     * $HOME/.cache/gemmjit. A root that cannot be used, as "" cannot, leaves the cache in memory only, with
+     * one warning. */
     const char *cache_dir;
     int no_disk_cache; /* non-zero: keep kernels in memory only */
     int no_compile;    /* non-zero: every gj_kernel_get behaves as with GJ_NO_COMPILE */
@@ -77,6 +78,7 @@ struct gj_kernel_info {
     enum gj_origin origin;
     double generate_ms, compile_ms, load_ms; /* load: reading and checking the disk entry */
     const char *compiler;                    /* e.g. "nvrtc 13.0" */
+    int stored;                              /* non-zero: loaded from the disk cache or published there */
 };
 
 /* Fills *info. Never fails. */

@@ -140,6 +140,7 @@ static bool load_from_disk(struct making *making)
     kernel->info.compiler = kernel->from_disk.compiler;
     kernel->info.origin = GJ_ORIGIN_DISK;
     kernel->info.load_ms = gj_clock_ms() - start;
+    kernel->info.stored = 1;
     return true;
 }
 
@@ -155,6 +156,7 @@ static void publish(const struct making *making)
         gj_count(context, GJ_COUNT_DISK_WRITE_FAILURES, 1);
         return;
     }
+    making->kernel->info.stored = 1;
     gj_count(context, GJ_COUNT_DISK_BYTES_WRITTEN, bytes);
     gj_cache_compiler_put(context->cache, context->identity.text, making->version);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error_build.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 /* Every status. The switch below has no default, so the compiler reports one that is missing here. */
 #define STATUS_LIST(X)     \
@@ -68,10 +69,26 @@ static void free_string(const char *text)
         free((void *)text);
 }
 
-/* Copy of a string that free_string releases; NULL when memory runs out. */
-static const char *copy_string(const char *text)
+/* Copy of a string that free_string releases, as valid UTF-8; with `lines` it may have several. NULL when
+ * memory runs out. */
+static const char *copy_string(const char *text, bool lines)
 {
-    return text && *text ? strdup(text) : empty;
+    if (!text || !*text)
+        return empty;
+    struct gj_strbuf copy = {0};
+    gj_utf8_escape(&copy, text, lines);
+    return gj_strbuf_take(&copy);
+}
+
+/* A formatted sentence, as copy_string. */
+static __attribute__((format(printf, 1, 0))) const char *format_string(const char *format, va_list args)
+{
+    struct gj_strbuf text = {0};
+    gj_strbuf_vprintf(&text, format, args);
+    char *const raw = gj_strbuf_take(&text);
+    const char *const copy = raw ? copy_string(raw, false) : NULL;
+    free(raw);
+    return copy;
 }
 
 static void free_location(const struct gj_location *location)
@@ -90,17 +107,14 @@ enum gj_status gj_error_make(gj_error **error, enum gj_status status, enum gj_st
     if (!made)
         return status;
 
-    struct gj_strbuf message = {0};
     va_list args;
     va_start(args, format);
-    gj_strbuf_vprintf(&message, format, args);
+    made->message = format_string(format, args);
     va_end(args);
-
     made->status = status;
     made->stage = stage;
     made->origin_code = origin_code;
-    made->origin_name = copy_string(origin_name);
-    made->message = gj_strbuf_take(&message);
+    made->origin_name = copy_string(origin_name, false);
     made->detail = empty;
     if (!made->origin_name || !made->message) {
         free_string(made->origin_name);
@@ -116,7 +130,7 @@ void gj_error_set_detail(gj_error **error, const char *detail)
 {
     if (!error || !*error)
         return;
-    const char *const copy = copy_string(detail);
+    const char *const copy = copy_string(detail, true);
     if (!copy)
         return;
     free_string((*error)->detail);
@@ -127,12 +141,10 @@ void gj_error_add_reason(gj_error **error, const char *format, ...)
 {
     if (!error || !*error)
         return;
-    struct gj_strbuf text = {0};
     va_list args;
     va_start(args, format);
-    gj_strbuf_vprintf(&text, format, args);
+    const char *const reason = format_string(format, args);
     va_end(args);
-    const char *const reason = gj_strbuf_take(&text);
     if (!reason)
         return;
 
@@ -153,11 +165,11 @@ void gj_error_add_location(gj_error **error, const struct gj_location *location)
         return;
     gj_error *const grown = *error;
     const struct gj_location copy = {
-        .file = copy_string(location->file),
+        .file = copy_string(location->file, false),
         .line = location->line,
         .unit_line = location->unit_line,
-        .message = copy_string(location->message),
-        .excerpt = copy_string(location->excerpt),
+        .message = copy_string(location->message, true),
+        .excerpt = copy_string(location->excerpt, true),
     };
     if (!copy.file || !copy.message || !copy.excerpt) {
         free_location(&copy);

@@ -9,7 +9,8 @@
 #include <gemmjit/error.h>
 
 /* Sets *error (when error is not NULL and *error is NULL) and returns status. When memory runs out *error
- * stays NULL and the status still tells. */
+ * stays NULL and the status still tells. Bytes that are no UTF-8 and control characters become \xNN in every
+ * string of an error (newlines and tabs stay in what may have lines); quote long input by gj_utf8_quote. */
 enum gj_status gj_error_make(gj_error **error, enum gj_status status, enum gj_stage stage, int origin_code,
                              const char *origin_name, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

@@ -12,19 +12,23 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 
 typedef struct gj_cache gj_cache;
 
 /* Opens the cache. root NULL: the default chain of design ($GEMMJIT_CACHE_DIR, $XDG_CACHE_HOME/gemmjit,
- * $HOME/.cache/gemmjit). The directory is made (0700, with its parents) by the first store, not here. When no
- * root can be used the cache is off and gj_cache_off_reason says why; one warning goes to the log at the
- * first use. Returns NULL only when memory runs out. */
+ * $HOME/.cache/gemmjit). "" names no directory: the cache is off. The directory is made (0700, with its
+ * parents) by the first store, not here. When no root can be used the cache is off and gj_cache_off_reason
+ * says why; one warning goes to the log at the first use. Returns NULL only when memory runs out. */
 gj_cache *gj_cache_open(const char *root, const struct gj_log *log);
 void gj_cache_close(gj_cache **cache);
 /* NULL while the cache is on; else one sentence. */
 const char *gj_cache_off_reason(const gj_cache *cache);
 /* Root directory, or "" when there is none. */
 const char *gj_cache_root(const gj_cache *cache);
+/* Whether the file system would let a store begin: false, with the reason appended to *reason, when the cache
+ * is off or can only be read. Writes nothing. What fills up or changes later is told by the store. */
+bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason);
 
 /* What an entry holds. On load the strings and the cubin point into one allocation owned by the entry. */
 struct gj_cache_entry {
@@ -74,15 +78,24 @@ bool gj_cache_entry_decode(const void *data, size_t bytes, struct gj_cache_entry
 bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity);
 void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version);
 
+/* What a listing met besides entries. Zero-initialise; free first_unread with gj_strbuf_free. */
+struct gj_cache_scan {
+    uint64_t temporary;            /* files being written, or left by a writer that died */
+    uint64_t unread;               /* directories of entries that could not be read */
+    struct gj_strbuf first_unread; /* the first of them and why, e.g. "v1/bb: the directory ... is a link" */
+};
+
 /* Calls visit for each file with an entry's name, in name order. entry is NULL when the file is not a sound
- * entry (reason says why). Stops when visit returns false. Returns the number of files, -1 on an error
+ * entry (reason says why). Stops when visit returns false. A directory of entries that cannot be read is
+ * passed over and told in *scan; without a scan it is an error. Returns the number of files, -1 on an error
  * (errno). */
 typedef bool (*gj_cache_visit_fn)(void *user, const char *path, uint64_t file_bytes,
                                   const struct gj_cache_entry *entry, const char *reason);
-int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user);
+int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user, struct gj_cache_scan *scan);
 
-/* Removes every entry, stale temporary file and compiler stamp, and nothing else; the directories stay.
- * Returns the number of entries removed, -1 on an error (errno). */
+/* Removes every entry, stale temporary file and compiler stamp, and nothing else; the directories stay, and
+ * so does whatever has the name of one but is no directory of ours. Returns the number of entries removed, -1
+ * when something of ours could not be removed (errno). */
 int64_t gj_cache_clear(gj_cache *cache);
 
 #endif

@@ -115,11 +115,18 @@ struct gj_names {
 bool gj_names_read(int dir, bool (*accept)(const char *name), struct gj_names *names);
 void gj_names_free(struct gj_names *names);
 
-/* Calls `act` with each directory of entries, open, in name order. Goes on after a failure (false with errno)
- * and then returns false with the first errno. No cache or no root is success. */
-typedef bool (*gj_shard_fn)(void *user, int dir, const char *shard);
-bool gj_shards_each(gj_cache *cache, gj_shard_fn act, void *user);
-/* The same for one directory below v1, by name. */
-bool gj_subdir_visit(gj_cache *cache, const char *sub, gj_shard_fn act, void *user);
+/* What a walk does with a directory, open, and with one that cannot be opened or in which `act` failed with
+ * errno. `skip` returns true when the walk bears the fault, else false with errno. */
+struct gj_shard_walk {
+    bool (*act)(void *user, int dir, const char *name);
+    bool (*skip)(void *user, int version, const char *name, const struct gj_fault *fault);
+    void *user;
+};
+/* Walks over each directory of entries, in name order, then over the one of the compiler stamps. Goes on
+ * after a fault and then returns false with the first errno. No cache or no root is success. */
+bool gj_shards_each(gj_cache *cache, const struct gj_shard_walk *shards,
+                    const struct gj_shard_walk *compilers);
+/* Whether a name below v1 is no directory of ours. */
+bool gj_name_is_foreign(int version, const char *name);
 
 #endif

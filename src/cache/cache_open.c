@@ -107,6 +107,32 @@ const char *gj_cache_root(const gj_cache *cache)
     return cache ? cache->root : "";
 }
 
+/* Where v1 is missing the root was found to be one that can be written, or made, at open. */
+bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason)
+{
+    const char *const off = gj_cache_off_reason(cache);
+    if (off) {
+        gj_strbuf_puts(reason, off);
+        return false;
+    }
+    struct gj_fault fault = {0};
+    const int dir = gj_dir_open(cache, NULL, false, &fault);
+    if (dir < 0 && fault.error == ENOENT && is_empty_root_useful(cache, &fault))
+        return true;
+    bool done = false;
+    if (dir >= 0) {
+        done = faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0;
+        if (!done)
+            fault = gj_fault_errno("the directory v1", "cannot be written");
+        close(dir);
+    }
+    if (!done) {
+        gj_strbuf_printf(reason, "%s: ", cache->root);
+        gj_fault_describe(&fault, reason);
+    }
+    return done;
+}
+
 bool gj_cache_is_on(gj_cache *cache)
 {
     if (!cache)

@@ -12,17 +12,18 @@
 enum { STALE_SECONDS = 3600 };
 
 struct clearing {
+    gj_cache *cache;
     int64_t entries, stamps; /* removed */
 };
 
-/* 1: removed, 0: was not there, -1: errno. */
+/* 1: removed, 0: was not there, or is a directory with something in it, which is not ours; -1: errno. */
 static int remove_name(int dir, const char *name)
 {
     if (unlinkat(dir, name, 0) == 0)
         return 1;
     if (errno == EISDIR && unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return 1;
-    return errno == ENOENT ? 0 : -1;
+    return errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
 }
 
 /* A publisher locks its temporary file until the rename; the kernel unlocks it when the publisher dies. One
@@ -90,12 +91,21 @@ static bool clear_stamps(void *user, int dir, const char *sub)
     return remove_files(dir, is_stamp_or_temp, &clearing->stamps);
 }
 
+/* What is not ours is left in peace; what is ours and cannot be cleared is told. */
+static bool skip_foreign(void *user, int version, const char *name, const struct gj_fault *fault)
+{
+    const struct clearing *clearing = user;
+    if (gj_name_is_foreign(version, name))
+        return true;
+    gj_cache_report(clearing->cache, "not cleared", name, fault);
+    errno = fault->error ? fault->error : EPERM;
+    return false;
+}
+
 int64_t gj_cache_clear(gj_cache *cache)
 {
-    struct clearing clearing = {0};
-    if (!gj_shards_each(cache, clear_shard, &clearing))
-        return -1;
-    if (cache && !gj_subdir_visit(cache, GJ_CACHE_COMPILERS_DIR, clear_stamps, &clearing))
-        return -1;
-    return clearing.entries;
+    struct clearing clearing = {.cache = cache};
+    const struct gj_shard_walk shards = {clear_shard, skip_foreign, &clearing};
+    const struct gj_shard_walk compilers = {clear_stamps, skip_foreign, &clearing};
+    return gj_shards_each(cache, &shards, &compilers) ? clearing.entries : -1;
 }

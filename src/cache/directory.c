@@ -17,8 +17,11 @@ bool gj_trust_check(const struct stat *status, bool directory, const char *where
         what = "is writable by its group or by others";
     if (!what)
         return true;
-    *fault = (struct gj_fault){
-        .where = where, .what = what, .has_stat = true, .owner = status->st_uid, .mode = status->st_mode};
+    *fault = (struct gj_fault){.where = where,
+                               .what = what,
+                               .has_stat = directory ? S_ISDIR(status->st_mode) : S_ISREG(status->st_mode),
+                               .owner = status->st_uid,
+                               .mode = status->st_mode};
     return false;
 }
 
@@ -39,6 +42,18 @@ static int open_no_follow(int parent, const char *name)
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* Why open_no_follow failed, by errno. To the kernel a link is "not a directory" too. */
+static struct gj_fault fault_open(int parent, const char *name, const char *where)
+{
+    const struct gj_fault fault = gj_fault_errno(where, "cannot be opened");
+    struct stat status;
+    if ((fault.error == ENOTDIR || fault.error == ELOOP) &&
+        fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return (struct gj_fault){
+            .where = where, .what = S_ISLNK(status.st_mode) ? "is a symbolic link" : "is not a directory"};
+    return fault;
+}
+
 /* Opens `name`, making it when it is missing and `make` says so. */
 static int open_or_make(int parent, const char *name, const char *where, bool make, struct gj_fault *fault)
 {
@@ -46,7 +61,7 @@ static int open_or_make(int parent, const char *name, const char *where, bool ma
     if (dir >= 0)
         return dir;
     if (errno != ENOENT || !make) {
-        *fault = gj_fault_errno(where, "cannot be opened");
+        *fault = fault_open(parent, name, where);
         return -1;
     }
     if (gj_dir_make_private(parent, name) == 0)

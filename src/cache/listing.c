@@ -12,6 +12,7 @@ struct walk {
     gj_cache *cache;
     gj_cache_visit_fn visit;
     void *user;
+    struct gj_cache_scan *scan; /* may be NULL */
     int64_t count;
     bool stopped;
 };
@@ -77,6 +78,37 @@ static bool visit_file(struct walk *walk, int dir, const char *name)
     return done;
 }
 
+/* -- Directories ------------------------------------------------------------------------------------- */
+
+static bool count_temps(void *user, int dir, const char *name)
+{
+    struct walk *walk = user;
+    struct gj_names names;
+    (void)name;
+    if (!walk->scan)
+        return true;
+    if (!gj_names_read(dir, gj_name_is_temp, &names))
+        return false;
+    walk->scan->temporary += names.count;
+    gj_names_free(&names);
+    return true;
+}
+
+static bool note_unread(void *user, int version, const char *name, const struct gj_fault *fault)
+{
+    struct walk *walk = user;
+    (void)version;
+    if (!walk->scan || fault->error == ENOMEM) {
+        errno = fault->error ? fault->error : EPERM;
+        return false;
+    }
+    if (walk->scan->unread++ == 0) {
+        gj_strbuf_printf(&walk->scan->first_unread, GJ_CACHE_VERSION_DIR "/%s: ", name);
+        gj_fault_describe(fault, &walk->scan->first_unread);
+    }
+    return true;
+}
+
 /* An entry in the directory of another hash would never be looked up, so it is not one. */
 static bool visit_shard(void *user, int dir, const char *shard)
 {
@@ -91,12 +123,16 @@ static bool visit_shard(void *user, int dir, const char *shard)
         if (strcmp(gj_name_shard(names.names[i]).text, shard) == 0)
             done = visit_file(walk, dir, names.names[i]);
     }
+    const int error = errno;
     gj_names_free(&names);
-    return done;
+    errno = error;
+    return done && count_temps(walk, dir, shard);
 }
 
-int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user)
+int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user, struct gj_cache_scan *scan)
 {
-    struct walk walk = {.cache = cache, .visit = visit, .user = user};
-    return gj_shards_each(cache, visit_shard, &walk) ? walk.count : -1;
+    struct walk walk = {.cache = cache, .visit = visit, .user = user, .scan = scan};
+    const struct gj_shard_walk shards = {visit_shard, note_unread, &walk};
+    const struct gj_shard_walk compilers = {count_temps, note_unread, &walk};
+    return gj_shards_each(cache, &shards, &compilers) ? walk.count : -1;
 }

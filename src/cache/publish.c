@@ -2,9 +2,11 @@
 /* Puts a whole file under its name or leaves the name as it was: temporary file, fsync, rename. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache_impl.h"
@@ -33,13 +35,33 @@ static struct temp_name make_temp_name(gj_cache *cache)
     return name;
 }
 
+/* In a process that runs with a standard stream closed the new file may have that stream's number, and
+ * whatever the process says there would land in it: moves it out of the way. Returns -1 with errno. */
+static int move_descriptor(int file)
+{
+    if (file > STDERR_FILENO)
+        return file;
+    const int moved = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error = errno;
+    close(file);
+    errno = error;
+    return moved;
+}
+
 static int create_temp(gj_cache *cache, int dir, struct temp_name *name, struct gj_fault *fault)
 {
     for (int attempt = 0; attempt < NAME_ATTEMPTS; attempt++) {
         *name = make_temp_name(cache);
-        const int file = openat(dir, name->text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        const int opened =
+            openat(dir, name->text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        const int file = opened < 0 ? -1 : move_descriptor(opened);
         if (file >= 0)
             return file;
+        if (opened >= 0) {
+            *fault = gj_fault_errno(where_temp, "cannot be made");
+            (void)unlinkat(dir, name->text, 0);
+            return -1;
+        }
         if (errno != EEXIST && errno != EINTR)
             break;
     }
@@ -47,7 +69,7 @@ static int create_temp(gj_cache *cache, int dir, struct temp_name *name, struct 
     return -1;
 }
 
-static bool write_all(int file, const void *data, size_t bytes)
+static bool write_bytes(int file, const void *data, size_t bytes)
 {
     const unsigned char *at = data;
     while (bytes > 0) {
@@ -65,6 +87,28 @@ static bool write_all(int file, const void *data, size_t bytes)
     return true;
 }
 
+/* Beyond the process's limit of file sizes a write fails, and by default kills the process too. The signal is
+ * kept from this thread, which is the one that gets it, and taken away unless it was pending before. */
+static bool write_all(int file, const void *data, size_t bytes)
+{
+    sigset_t limit, before, pending;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    if (pthread_sigmask(SIG_BLOCK, &limit, &before) != 0)
+        return write_bytes(file, data, bytes);
+    const bool was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    const bool done = write_bytes(file, data, bytes);
+    const int error = errno;
+    if (!done && error == EFBIG && !was_pending) {
+        static const struct timespec at_once = {0};
+        while (sigtimedwait(&limit, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return done;
+}
+
 /* Some file systems cannot sync and say so; there is nothing better to do there. */
 static bool sync_descriptor(int descriptor)
 {
@@ -75,8 +119,8 @@ static bool sync_descriptor(int descriptor)
     return result == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS;
 }
 
-/* Fills the file and checks that we would load it: on a share that maps users we might not own what we made.
- */
+/* Fills the file and checks that it is one we would load: on a share that maps users we might not own what we
+ * made, and only what was written here may be in it. */
 static bool fill_temp(int file, const void *data, size_t bytes, struct gj_fault *fault)
 {
     /* Held until the rename is done, so that gj_cache_clear can tell a live file from a dead writer's. Where
@@ -91,6 +135,8 @@ static bool fill_temp(int file, const void *data, size_t bytes, struct gj_fault 
         *fault = gj_fault_errno(where_temp, "cannot be synced");
     else if (fstat(file, &status) != 0)
         *fault = gj_fault_errno(where_temp, "cannot be examined");
+    else if (status.st_size < 0 || (uintmax_t)status.st_size != bytes)
+        *fault = (struct gj_fault){.where = where_temp, .what = "is not as long as what was written into it"};
     else
         return gj_trust_check(&status, false, where_temp, fault);
     return false;

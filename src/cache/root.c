@@ -10,6 +10,7 @@
 #include "cache/cache_impl.h"
 
 static const char where_root[] = "the root";
+static const char dangling[] = "is a symbolic link to what does not exist";
 
 /* -- Which directory --------------------------------------------------------------------------------- */
 
@@ -54,7 +55,11 @@ static char *make_absolute(const char *path, const char **reason)
 char *gj_root_choose(const char *given, const char **reason)
 {
     *reason = NULL;
-    if (!given || given[0] == '\0')
+    if (given && given[0] == '\0') {
+        *reason = "the cache directory that was given is an empty text";
+        return NULL;
+    }
+    if (!given)
         given = gj_env_get(GJ_ENV_CACHE_DIR);
     if (given)
         return make_absolute(given, reason);
@@ -103,8 +108,11 @@ bool gj_root_can_make(const char *root, struct gj_fault *fault)
     struct stat status;
     bool can = false;
     char *path = strdup(root);
-    if (path && lstat(path, &status) == 0)
-        errno = EEXIST; /* a link to nothing: mkdir would refuse */
+    if (path && lstat(path, &status) == 0) { /* mkdir would refuse */
+        *fault = (struct gj_fault){.where = where_root, .what = dangling};
+        free(path);
+        return false;
+    }
     for (size_t length = path ? strlen(path) : 0; path && errno == ENOENT && length > 0;) {
         length = parent_length(path, length);
         path[length] = '\0';
@@ -141,7 +149,7 @@ static int open_existing(const char *root, struct gj_fault *fault)
     }
     const int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_link ? 0 : O_NOFOLLOW));
     if (dir < 0) {
-        *fault = gj_fault_errno(where_root, "cannot be opened");
+        *fault = gj_fault_errno(where_root, is_link && errno == ENOENT ? dangling : "cannot be opened");
         return -1;
     }
     if (fstat(dir, &status) != 0)

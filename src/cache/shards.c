@@ -1,51 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks over the directories of a cache, for listing and clearing; loading never comes here. */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cache/cache_impl.h"
 
-/* Opens as gj_dir_open; *absent tells apart what is simply not there. */
-static int open_subdir(gj_cache *cache, const char *sub, bool *absent)
+bool gj_name_is_foreign(int version, const char *name)
 {
-    struct gj_fault fault;
-    const int dir = gj_dir_open(cache, sub, false, &fault);
-    *absent = dir < 0 && fault.error == ENOENT;
-    if (dir < 0 && !*absent) {
-        gj_cache_report(cache, "not listed", sub ? sub : GJ_CACHE_VERSION_DIR, &fault);
+    struct stat status;
+    return fstatat(version, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (!S_ISDIR(status.st_mode) || status.st_uid != geteuid());
+}
+
+/* False with errno when the walk does not bear the fault. */
+static bool visit_subdir(gj_cache *cache, int version, const char *name, const struct gj_shard_walk *walk)
+{
+    struct gj_fault fault = {0};
+    const int dir = gj_dir_open(cache, name, false, &fault);
+    if (dir < 0)
+        return fault.error == ENOENT || walk->skip(walk->user, version, name, &fault);
+    const bool done = walk->act(walk->user, dir, name);
+    if (!done)
+        fault = gj_fault_errno("the directory", "cannot be worked through");
+    close(dir);
+    return done || walk->skip(walk->user, version, name, &fault);
+}
+
+/* Opens v1. -1 with *absent, or with errno. */
+static int open_version(gj_cache *cache, bool *absent)
+{
+    struct gj_fault fault = {0};
+    const int version = gj_dir_open(cache, NULL, false, &fault);
+    *absent = version < 0 && fault.error == ENOENT;
+    if (version < 0 && !*absent) {
+        gj_cache_report(cache, "not listed", GJ_CACHE_VERSION_DIR, &fault);
         errno = fault.error ? fault.error : EPERM;
     }
-    return dir;
+    return version;
 }
 
-bool gj_subdir_visit(gj_cache *cache, const char *sub, gj_shard_fn act, void *user)
-{
-    bool absent = false;
-    const int dir = open_subdir(cache, sub, &absent);
-    if (dir < 0)
-        return absent;
-    const bool done = act(user, dir, sub);
-    const int error = errno;
-    close(dir);
-    errno = error;
-    return done;
-}
-
-static bool read_shards(gj_cache *cache, struct gj_names *shards)
-{
-    bool absent = false;
-    *shards = (struct gj_names){0};
-    const int dir = open_subdir(cache, NULL, &absent);
-    if (dir < 0)
-        return absent;
-    const bool done = gj_names_read(dir, gj_name_is_shard, shards);
-    const int error = errno;
-    close(dir);
-    errno = error;
-    return done;
-}
-
-bool gj_shards_each(gj_cache *cache, gj_shard_fn act, void *user)
+bool gj_shards_each(gj_cache *cache, const struct gj_shard_walk *shards,
+                    const struct gj_shard_walk *compilers)
 {
     if (!cache)
         return true;
@@ -53,15 +49,20 @@ bool gj_shards_each(gj_cache *cache, gj_shard_fn act, void *user)
         errno = cache->off_error;
         return false;
     }
-    struct gj_names shards;
-    if (!read_shards(cache, &shards))
-        return false;
-    int error = 0;
-    for (size_t i = 0; i < shards.count; i++) {
-        if (!gj_subdir_visit(cache, shards.names[i], act, user) && error == 0)
+    bool absent = false;
+    const int version = open_version(cache, &absent);
+    if (version < 0)
+        return absent;
+    struct gj_names names;
+    int error = gj_names_read(version, gj_name_is_shard, &names) ? 0 : errno;
+    for (size_t i = 0; i < names.count; i++) {
+        if (!visit_subdir(cache, version, names.names[i], shards) && error == 0)
             error = errno;
     }
-    gj_names_free(&shards);
+    if (!visit_subdir(cache, version, GJ_CACHE_COMPILERS_DIR, compilers) && error == 0)
+        error = errno;
+    gj_names_free(&names);
+    close(version);
     errno = error;
     return error == 0;
 }

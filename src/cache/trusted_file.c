@@ -75,7 +75,8 @@ bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *f
 {
     const int descriptor = open_file(dir, name);
     if (descriptor < 0) {
-        *fault = gj_fault_errno(where_file, errno == ELOOP ? "is a symbolic link" : "cannot be opened");
+        *fault = errno == ELOOP ? (struct gj_fault){.where = where_file, .what = "is a symbolic link"}
+                                : gj_fault_errno(where_file, "cannot be opened");
         return false;
     }
     const bool done = read_open_file(descriptor, max_bytes, file, fault);

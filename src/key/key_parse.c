@@ -4,6 +4,7 @@
 
 #include "base/error_build.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "key/key_tables.h"
 
 #include <stdlib.h>
@@ -20,6 +21,9 @@ struct span {
     const char *at;
     size_t length;
 };
+
+/* The span as a message quotes it. */
+#define QUOTE(span) gj_utf8_quote((span).at, (span).length).text
 
 static const struct gj_field *find_field(struct span name)
 {
@@ -61,8 +65,8 @@ static enum gj_status fail_value(const struct gj_field *field, struct span value
 {
     char *const allowed = allowed_text(field);
     const enum gj_status status =
-        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "%s=%.*s: allowed is %s", field->name,
-                      (int)value.length, value.at, allowed ? allowed : "?");
+        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "%s=%s: allowed is %s", field->name,
+                      QUOTE(value), allowed ? allowed : "?");
     free(allowed);
     return status;
 }
@@ -149,8 +153,8 @@ static enum gj_status fail_unknown(struct span name, gj_error **error)
         gj_strbuf_printf(&names, "%s%s", i ? ", " : "", gj_fields[i].name);
     char *const text = gj_strbuf_take(&names);
     const enum gj_status status =
-        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "unknown field \"%.*s\": the fields are %s",
-                      (int)name.length, name.at, text ? text : "?");
+        gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "", "unknown field \"%s\": the fields are %s",
+                      QUOTE(name), text ? text : "?");
     free(text);
     return status;
 }
@@ -160,7 +164,7 @@ static enum gj_status read_field(struct span text, struct gj_key *key, unsigned 
 {
     const char *const equals = memchr(text.at, '=', text.length);
     if (equals == NULL)
-        FAIL_KEY(error, "\"%.*s\" is not name=value", (int)text.length, text.at);
+        FAIL_KEY(error, "\"%s\" is not name=value", QUOTE(text));
     const struct span name = {text.at, (size_t)(equals - text.at)};
     const struct span value = {equals + 1, text.length - name.length - 1};
     const struct gj_field *const field = find_field(name);
@@ -168,8 +172,7 @@ static enum gj_status read_field(struct span text, struct gj_key *key, unsigned 
         return fail_unknown(name, error);
     const unsigned bit = 1u << (field - gj_fields);
     if (*seen & bit)
-        FAIL_KEY(error, "field %s is given twice, the second time as %.*s", field->name, (int)value.length,
-                 value.at);
+        FAIL_KEY(error, "field %s is given twice, the second time as %s", field->name, QUOTE(value));
     *seen |= bit;
     if (!read_value(field, value, key))
         return fail_value(field, value, error);

@@ -9,7 +9,7 @@ import unittest
 
 # Set by run_cli.
 GEMMJIT = None
-FAKE_NVRTC = {}  # "empty": every compile gives an empty cubin; "old": version 11.8
+FAKE_NVRTC = {}  # "empty": every compile gives an empty cubin; "old": version 11.8; "logging": as empty, with a log
 
 DEFAULT_KEY = ("op=gemm,a=bf16.k,b=bf16.k,c=none,d=bf16.n,acc=f32,act=none,alpha=one,beta=none,batch=dense,"
                "gather=none,tile=128x192,cluster=2x1,sched=pingpong,tiles=static,swap_ab=no")
@@ -57,13 +57,14 @@ class CliCase(unittest.TestCase):
                 environment[name] = value
         return environment
 
-    def gemmjit(self, *arguments, status=0, err=None, env=None, stdout=subprocess.PIPE):
+    def gemmjit(self, *arguments, status=0, err=None, env=None, stdout=subprocess.PIPE, program=None):
         """Runs the command; checks its status and, when given, its exact stderr."""
-        process = subprocess.run([GEMMJIT, *arguments], env=self.environment(env), stdin=subprocess.DEVNULL,
+        process = subprocess.run([program or GEMMJIT, *arguments], env=self.environment(env), stdin=subprocess.DEVNULL,
                                  stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", timeout=120,
                                  check=False, cwd=self.folder)
         result = Result(process)
-        self.assertEqual(result.status, status, f"{arguments}: {result.err}")
+        if status is not None:
+            self.assertEqual(result.status, status, f"{arguments}: {result.err}")
         if err is not None:
             self.assertEqual(result.err, err)
         return result
@@ -79,6 +80,12 @@ class CliCase(unittest.TestCase):
         self.assertEqual(error["reasons"], list(reasons))
         self.assertEqual(error["exit_status"], status)
         return error
+
+    def shell(self, script, *arguments, env=None):
+        """Runs a line of sh in which "$0" is the command; for redirections and limits."""
+        return subprocess.run(["sh", "-c", script, GEMMJIT, *arguments], env=self.environment(env), encoding="utf-8",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              check=False, cwd=self.folder)
 
     def need_nvrtc(self):
         if self.gemmjit_status("doctor") != 0:

@@ -2,9 +2,11 @@
 """cache, run and doctor."""
 import glob
 import os
+import shutil
 import time
 
-from cli_case import CliCase, NO_DRIVER, NO_NVRTC, NO_NVRTC_MESSAGE, OTHER, SMALL
+import cli_case
+from cli_case import CliCase, FAKE_NVRTC, NO_DRIVER, NO_NVRTC, NO_NVRTC_MESSAGE, OTHER, SMALL
 
 
 class Cache(CliCase):
@@ -15,7 +17,7 @@ class Cache(CliCase):
 
     def test_empty(self):
         self.assertEqual(self.gemmjit("cache", "stat", err="").out,
-                         f"root     {self.cache}\nentries  0\nbytes    0\ndamaged  0\n")
+                         f"root       {self.cache}\nentries    0\nbytes      0\ndamaged    0\ntemporary  0\n")
         self.assertEqual(self.gemmjit("cache", "list", err="").out, "")
         self.assertEqual(self.gemmjit("cache", "clear", err="").out, "removed  0\n")
         self.assertFalse(os.path.exists(self.cache), "looking makes no directory")
@@ -27,7 +29,7 @@ class Cache(CliCase):
         self.assertEqual(len(entries), 2)
         sizes = sum(os.path.getsize(entry["file"]) for entry in entries)
         self.assertEqual(self.gemmjit("cache", "stat", "--json").json(),
-                         {"root": self.cache, "entries": 2, "bytes": sizes, "damaged": 0})
+                         {"root": self.cache, "entries": 2, "bytes": sizes, "damaged": 0, "temporary": 0, "unread": 0})
         with open(entries[0]["file"], "r+b") as file:
             file.truncate(100)
         told = self.gemmjit("cache", "stat", "--json").json()
@@ -38,6 +40,72 @@ class Cache(CliCase):
         self.assertEqual(self.gemmjit("cache", "clear", "--json", err="").json(),
                          {"root": self.cache, "removed": 2})
         self.assertEqual(glob.glob(self.cache + "/**/*.gjc", recursive=True), [])
+
+
+    def test_foreign_names(self):
+        self.need_nvrtc()
+        self.gemmjit("prewarm", "--key", SMALL, "--key", OTHER, "-q")
+        files = [entry["file"] for entry in self.gemmjit("cache", "list", "--json").json()["entries"]]
+        free = next(name for name in ("aa", "bb", "cc") if not os.path.exists(f"{self.cache}/v1/{name}"))
+        foreign = f"{self.cache}/v1/{free}"
+        with open(os.path.dirname(files[0]) + "/.tmp-1-2-3", "w", encoding="utf-8"):
+            pass
+        for plant, what in ((lambda: os.symlink("/tmp", foreign), "is a symbolic link"),
+                            (lambda: os.mknod(foreign), "is not a directory")):
+            plant()
+            warning = (f"gemmjit: warning: the cache in {self.cache} is not listed in full: v1/{free}: the directory of "
+                       f"the file {what}\n")
+            listed = self.gemmjit("cache", "list", status=1, err=warning).out
+            self.assertEqual(len(listed.splitlines()), 2)
+            told = self.gemmjit("cache", "list", "--json", status=1, err=warning).json()
+            self.assertEqual([entry["file"] for entry in told["entries"]], files)
+            told = self.gemmjit("cache", "stat", "--json", "-q", status=1, err=warning).json()
+            self.assertEqual((told["entries"], told["temporary"], told["unread"]), (2, 1, 1))
+            self.assertEqual(told["unread_reason"], f"v1/{free}: the directory of the file {what}")
+            doctor = self.gemmjit("doctor", env=NO_DRIVER, err="").out
+            self.assertRegex(doctor, rf"(?m)^cache +yes .*, 2 entries, \d+ bytes; not read: v1/{free}: .* {what}$")
+            os.unlink(foreign)
+        os.symlink("/tmp", foreign)
+        self.assertEqual(self.gemmjit("cache", "clear", err="").out, "removed  2\n")
+        self.assertTrue(os.path.islink(foreign))
+
+    def test_link_to_nothing(self):
+        os.symlink("nowhere", self.cache)
+        self.refused("cache", "stat", status=1, message=f"the disk cache cannot be used: {self.cache}: the root is a "
+                                                        "symbolic link to what does not exist")
+
+
+class BuildTree(CliCase):
+    """A command in a Meson build tree uses the toolkit linked there; the same file elsewhere does not."""
+
+    def test_toolkit(self):
+        if "old" not in FAKE_NVRTC:
+            self.skipTest("no fake libnvrtc was built")
+        env = {"PATH": "/nonexistent", "GEMMJIT_NVRTC": None, **NO_DRIVER}
+        for place in ("built/tools", "built/toolkit/lib", "built/toolkit/bin"):
+            os.makedirs(self.path(place))
+        program = shutil.copy(cli_case.GEMMJIT, self.path("built/tools/gemmjit"))
+        library = shutil.copy(FAKE_NVRTC["old"], self.path("built/toolkit/lib/libnvrtc.so.13"))
+        script = self.write("built/toolkit/bin/nvdisasm", "#!/bin/sh\n")
+        os.chmod(script, 0o755)
+
+        def doctor(status, **more):
+            found = self.gemmjit("doctor", "--json", program=program, status=status, env={**env, **more}).json()
+            return found["libnvrtc"]["why"], found["nvdisasm"].get("path")
+
+        installed = self.gemmjit("doctor", "--json", status=None, program=program, env=env).json()
+        self.assertNotIn(self.folder, installed["libnvrtc"]["why"])
+        self.assertNotIn(self.folder, installed["nvdisasm"]["why"])
+        os.mkdir(self.path("built/meson-private"))
+        too_old = f"{library} is too old: found NVRTC 11.8, needed 12.3 or later"
+        other = installed["nvdisasm"].get("path")
+        self.assertEqual(doctor(3), (too_old, other or script))
+        self.assertEqual(doctor(3, GEMMJIT_NVRTC=""), (too_old, other or script))
+        self.assertEqual(doctor(3, **NO_NVRTC), (NO_NVRTC_MESSAGE, other or script))
+
+    def test_no_path_of_the_source_tree(self):
+        with open(cli_case.GEMMJIT, "rb") as file:
+            self.assertNotIn(b"/.toolkit/bin", file.read())
 
 
 class Run(CliCase):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """prewarm: manifests, compiles, and a second run that does nothing."""
+import json
 import os
 
 from cli_case import CliCase, FAKE_NVRTC, NO_NVRTC, NO_NVRTC_MESSAGE, OTHER, SMALL
@@ -15,6 +16,13 @@ class Manifest(CliCase):
         self.check('{"version": 1,\n "keys": ["tile=64x64" "x"]}\n', "FILE:2:24: this is not JSON")
         self.check("", "FILE:1:1: this is not JSON")
         self.check('{"version": 1, "keys": ["a"]} x', "FILE:1:31: this is not JSON")
+
+    def test_zero_in_a_text(self):
+        self.check('{"version": 1,\n "keys": ["tile=64x64\\u0000,sched=pong"]}', r"FILE:2:22: a text has no \u0000 in it")
+        self.check('{"version": 1, "keys": ["a"], "ver\\u0000": 1}', r"FILE:1:35: a text has no \u0000 in it")
+        path = self.write("n.json", '{"version": 1, "keys": ["tile=64x64\\\\u0000"]}')  # a backslash, then u0000
+        self.refused("prewarm", "--manifest", path, message="of 1 key these are refused:",
+                     reasons=(path + r": keys[0]: tile=64x64\u0000: allowed is MxN with M and N from 1 to 9999",))
 
     def test_members(self):
         self.check('{"version": 1, "keys": ["a"], "extra": 0}',
@@ -57,11 +65,13 @@ class Prewarm(CliCase):
         self.assertEqual((first["compiled"], first["disk"], first["failed"]), (2, 0, 0))
         self.assertEqual(first["stats"]["compiles"], 2)
         self.assertEqual([item["origin"] for item in first["keys"]], ["compiled", "compiled"])
+        self.assertEqual(([item["stored"] for item in first["keys"]], first["not_stored"]), ([True, True], 0))
         second = self.gemmjit("prewarm", "--manifest", path, "--json", "-q", err="").json()
         self.assertEqual((second["compiled"], second["disk"], second["failed"]), (0, 2, 0))
         stats = second["stats"]
         self.assertEqual((stats["compiles"], stats["disk_hits"], stats["disk_misses"], stats["nvrtc_opens"]),
                          (0, 2, 0, 0))
+        self.assertEqual([item["stored"] for item in second["keys"]], [True, True])
         for one, two in zip(first["keys"], second["keys"]):
             for name in ("key", "entry_name", "registers", "smem_bytes", "threads", "stages", "cubin_bytes"):
                 self.assertEqual(one[name], two[name])
@@ -106,7 +116,62 @@ class Prewarm(CliCase):
         self.assertEqual(len(result.err.splitlines()), 1)
 
     def test_without_cache(self):
+        self.refused("prewarm", "--key", SMALL, "--no-cache",
+                     message="prewarm contradicts --no-cache: it fills the disk cache")
+
+    def test_hint_at_the_log(self):
+        if "logging" not in FAKE_NVRTC:
+            self.skipTest("no fake libnvrtc was built")
+        env = {"GEMMJIT_NVRTC": FAKE_NVRTC["logging"]}
+        self.assertRegex(self.gemmjit("prewarm", "--key", SMALL, "-q", status=1, env=env).err,
+                         r"\A[^\n]* \(-v shows the log\)\n\Z")
+        told = self.gemmjit("prewarm", "--key", SMALL, "-q", "-v", status=1, env=env).err
+        self.assertNotIn("-v shows the log", told)
+        self.assertIn("\n    first line\n", told)
+
+    def test_not_stored(self):
+        """A file size limit stops every store; it neither ends the command nor goes unsaid."""
         self.need_nvrtc()
-        result = self.gemmjit("prewarm", "--key", SMALL, "--no-cache", "--json", "-q", err="").json()
-        self.assertEqual((result["compiled"], result["stats"]["disk_bytes_written"]), (1, 0))
-        self.assertFalse(os.path.exists(self.cache))
+        result = self.shell('ulimit -f 4; exec "$0" prewarm --key "$1" --key "$2" -j 1 --json', SMALL, OTHER)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("\ngemmjit: 2 cubins could not be written to the disk cache\n", result.stderr)
+        self.assertRegex(result.stderr, r"compiled in \d+ ms, not stored\n")
+        self.assertRegex(result.stderr, r"\n2 compiled, 0 on disk, 0 failed, 2 not stored in ")
+        told = json.loads(result.stdout)
+        self.assertEqual(([item["stored"] for item in told["keys"]], told["not_stored"]), ([False, False], 2))
+
+    def test_cache_that_cannot_be_written(self):
+        """Nothing is compiled, and what is there is found. root may write anywhere: then on a read-only mount."""
+        self.need_nvrtc()
+        self.gemmjit("prewarm", "--key", SMALL, "-q")
+        script = '"$0" prewarm --key "$1" --key "$2" --key "$3" -j 1 --json; echo $? >&2; "$0" doctor >&2'
+        keys = (SMALL, OTHER, "tile=128x64,cluster=1x1")
+        version = os.path.join(self.cache, "v1")
+        if os.geteuid() == 0:
+            script = f'mount --bind "{version}" "{version}" && mount -o remount,bind,ro "{version}" && {{ {script}; }}'
+            if self.shell("exec unshare -m true").returncode != 0:
+                self.skipTest("no mount namespace for a read-only directory")
+            result = self.shell(f"exec unshare -m sh -c '{script}' \"$0\" \"$@\"", *keys)
+        else:
+            os.chmod(version, 0o500)
+            self.addCleanup(os.chmod, version, 0o700)
+            result = self.shell(script, *keys)
+        told = json.loads(result.stdout)
+        self.assertEqual([item["origin"] for item in told["keys"]], ["disk", "failed", "failed"], result.stderr)
+        self.assertEqual((told["stats"]["compiles"], told["stats"]["nvrtc_opens"], told["failed"]), (0, 0, 2))
+        self.assertRegex(result.stderr, r"not compiled: the disk cache cannot be written: [^\n]*/cache: the directory v1 "
+                                        r"cannot be written: (Read-only file system|Permission denied)\n")
+        self.assertIn("sched=pingpong: not compiled, as above\n", result.stderr)
+        self.assertIn("with 1 thread\n1\n", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^cache +yes .*, 1 entry, \d+ bytes, read-only: ")
+
+    def test_closed_streams(self):
+        """What is said on stderr never lands in an entry, whichever streams are closed."""
+        self.need_nvrtc()
+        keys = [f"--key=tile={m}x{n},cluster=1x1" for m in (64, 128) for n in (32, 64, 96, 128)]
+        for closed in ("<&- 2>&-", "<&- >&- 2>&-", "2>&-"):
+            self.gemmjit("cache", "clear")
+            result = self.shell(f'exec "$0" prewarm -j 4 "$@" {closed}', *keys)
+            self.assertEqual(result.returncode, 1 if " >&-" in closed else 0)
+            told = self.gemmjit("cache", "stat", "--json").json()
+            self.assertEqual((told["entries"], told["damaged"], told["temporary"]), (len(keys), 0, 0), closed)

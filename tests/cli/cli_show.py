@@ -9,7 +9,7 @@ from cli_case import CliCase, DEFAULT_KEY, FAKE_NVRTC, NO_NVRTC, NO_NVRTC_MESSAG
 
 STAGES = "allowed is source, ptx, sass, plan, key, resources"
 NO_DISASSEMBLER = ("no nvdisasm in PATH, CUDA_HOME/bin, CUDA_PATH/bin or /usr/local/cuda/bin: install the CUDA "
-                   "toolkit's package cuda-nvdisasm, or run tools/quickstart, which fetches it")
+                   "toolkit's package cuda-nvdisasm, or put the one that tools/quickstart fetches into PATH")
 
 
 class Stages(CliCase):
@@ -103,6 +103,18 @@ class Sass(CliCase):
         told = self.gemmjit("show", "--emit", "sass", "-v", env=env, status=1).err
         self.assertIn("\n    cannot do it\n", told)
 
+    def test_closed_stdout(self):
+        self.need_nvrtc()
+        env = self.disassembler('head -c 4 "$2" | tr -d "\\177"\necho " one"; echo two >&2\n')
+        for closed in (">&-", "<&- >&- 2>&-"):
+            result = self.shell(f'exec "$0" show --emit sass -o sass.txt {closed}', env=env)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            with open(self.path("sass.txt"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "ELF one\n")
+        result = self.shell('exec "$0" show --emit sass >&-', env=env)
+        self.assertEqual((result.returncode, result.stderr),
+                         (1, "gemmjit: standard output cannot be written: Bad file descriptor\n"))
+
     def test_no_disassembler(self):
         self.need_nvrtc()
         doctor = self.gemmjit("doctor", "--json", env={"PATH": "/nonexistent"}).json()
@@ -144,6 +156,11 @@ class Output(CliCase):
                              ("/dev/full", "No space left on device")):
             self.refused("show", "--emit", "plan", "-o", path, status=1,
                          message=f"{path} cannot be written: {reason}")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_size_limit(self):
+        result = self.shell('ulimit -f 1; exec "$0" show --emit source -o unit.cu')
+        self.assertEqual((result.returncode, result.stderr), (1, "gemmjit: unit.cu cannot be written: File too large\n"))
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_read_only_folder(self):

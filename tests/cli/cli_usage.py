@@ -5,7 +5,7 @@ import re
 
 from cli_case import CliCase, DEFAULT_KEY
 
-VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor")
+VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor", "help")
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gemmjit.1")
 FIELDS = "op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab"
 
@@ -40,6 +40,24 @@ class Options(CliCase):
 
     def test_repeated_option(self):
         self.refused("show", "--emit", "key", "--emit", "plan", message="--emit is given twice")
+        self.gemmjit("keys", "--json", "--json", status=2, err="gemmjit: --json is given twice\n")
+        self.refused("cache", "stat", "--no-cache", "--no-cache", message="--no-cache is given twice")
+
+    def test_empty_value(self):
+        for verb, option in (("show", "--emit"), ("show", "-o"), ("prewarm", "--manifest"), ("cache", "--cache-dir")):
+            self.refused(verb, option, "", message=f"{option} is given an empty value")
+        self.refused("show", "--emit=", message="--emit is given an empty value")
+        self.refused("cache", "stat", "--cache-dir=", message="--cache-dir is given an empty value")
+        self.assertEqual(self.gemmjit("show", "--emit", "key", "--key", "").out, DEFAULT_KEY + "\n")
+
+    def test_letters_in_one(self):
+        for arguments in (("-vv",), ("-vvv",), ("-v", "-v", "-v"), ("-qv",)):
+            self.gemmjit("show", "--emit", "key", *arguments, err="")
+        self.refused("prewarm", "--key", "tile=128x128", "-qj999",
+                     message="-j 999: allowed is a whole number from 1 to 256")
+        for text in ("-vx", "-v=1"):
+            told = self.gemmjit("show", text, status=2).err
+            self.assertIn(f"gemmjit: unknown option {text}; gemmjit show --help lists the options\n", told)
 
     def test_unexpected_argument(self):
         self.refused("show", "tile=1x1",
@@ -67,7 +85,25 @@ class Options(CliCase):
     def test_no_invalid_utf8_in_json(self):
         result = self.gemmjit("show", "--emit", b"\xff\xc3\xa4".decode("utf-8", "surrogateescape"), "--json",
                               status=2)
-        self.assertIn("--emit \ufffd\u00e4: allowed is", result.json()["error"]["message"])
+        self.assertIn("--emit \\xff\u00e4: allowed is", result.json()["error"]["message"])
+
+    def test_what_is_quoted(self):
+        self.refused("frob\033[2J\n\u0085\u20ac", message='unknown verb "frob\\x1b[2J\\x0a\\xc2\\x85\u20ac"; '
+                                                        "gemmjit --help lists them")
+        long = "x" * 5000
+        for arguments in ((long,), ("show", "--" + long), ("show", "--emit", long), ("cache", long), ("show", long),
+                          ("show", "--emit", "key", "--key", long), ("show", "--emit", "key", "--key", long + "=1"),
+                          ("show", "--emit", "key", "--tile", long), ("prewarm", "--key", long, "--key", "y"),
+                          ("show", "--emit", "key", "--tile", "1x1,sched=" + long), ("prewarm", "--key", "", "-j", long)):
+            told = self.gemmjit(*arguments, status=2).err
+            self.assertIn("x" * 80, told)
+            self.assertIn("...", told)
+            self.assertNotIn("x" * 101, told)
+
+    def test_control_characters(self):
+        for path in ("no\u009b2Jne", "no\033[2Jne"):
+            told = self.gemmjit("prewarm", "--manifest", path, status=2).err
+            self.assertTrue(all(character.isprintable() for character in told[:-1]), ascii(told))
 
 
 class Keys(CliCase):
@@ -127,6 +163,15 @@ class Help(CliCase):
             self.assertTrue(text.startswith(f"usage: gemmjit {verb} "))
             self.assertEqual(self.gemmjit(verb, "-h").out, text)
             self.assertIn("Exit status: 0 done, 1 the work failed, 2 bad usage or input, 3 no GPU", text)
+
+    def test_help_as_a_verb(self):
+        self.assertEqual(self.gemmjit("help", err="").out, self.gemmjit("--help").out)
+        for verb in VERBS:
+            self.assertEqual(self.gemmjit("help", verb, err="").out, self.gemmjit(verb, "--help").out)
+        self.gemmjit("help", "frob", status=2, err='gemmjit: unknown verb "frob"; gemmjit --help lists them\n')
+
+    def test_help_says_what_is_accepted(self):
+        self.assertIn("gemmjit keys lists the accepted\nkeys of a problem", self.gemmjit("show", "--help").out)
 
     def test_default_key(self):
         self.assertIn(f"Default: {DEFAULT_KEY}\n", self.gemmjit("show", "--help").out)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libnvrtc for tests, of version FAKE_MAJOR.FAKE_MINOR: every compile succeeds with an empty image, unless
- * it is given an option that came later. FAKE_LACKS_CUBIN leaves out nvrtcGetCUBIN. */
+ * it is given an option that came later. FAKE_LACKS_CUBIN leaves out nvrtcGetCUBIN; FAKE_LOG is
+ * what every log says. */
 #include <nvrtc.h>
 #include <string.h>
+
+#ifndef FAKE_LOG
+#define FAKE_LOG ""
+#endif
 
 nvrtcResult nvrtcVersion(int *major, int *minor)
 {
@@ -46,14 +51,14 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const cha
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *bytes)
 {
     (void)program;
-    *bytes = 1;
+    *bytes = sizeof(FAKE_LOG);
     return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
     (void)program;
-    *log = '\0';
+    memcpy(log, FAKE_LOG, sizeof(FAKE_LOG));
     return NVRTC_SUCCESS;
 }
 

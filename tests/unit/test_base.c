@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -239,7 +240,7 @@ static void hash_is_stable(void **state)
     assert_string_equal(hex, "58f9750128cb8be8a931fbe8f05f66c2");
 }
 
-/* -- env, log, clock ------------------------------------------------------------------------------------- */
+/* -- env ------------------------------------------------------------------------------------------------- */
 
 static void env_reads(void **state)
 {
@@ -258,6 +259,63 @@ static void env_reads(void **state)
         assert_true(strlen(gj_env_help((enum gj_env)i)) > 0);
     }
 }
+
+/* -- UTF-8 ----------------------------------------------------------------------------------------------- */
+
+static void error_strings_are_utf8(void **state)
+{
+    (void)state;
+    gj_error *error = NULL, *copy = NULL;
+    gj_error_make(&error, GJ_ERR_KEY, GJ_STAGE_KEY, 1, "E\xff", "%s",
+                  "\xc3\xa4\xe2\x82\xac\xf0\x9f\x8c\x8d|\xff|\xc0\x80|"
+                  "\xed\xa0\x80|\xc3|\033[2J\n\x7f\xc2\x9b\t");
+    const char *const shown =
+        "\xc3\xa4\xe2\x82\xac\xf0\x9f\x8c\x8d|\\xff|\\xc0\\x80|\\xed\\xa0\\x80|\\xc3|\\x1b[2J"
+        "\\x0a\\x7f\\xc2\\x9b\\x09";
+    assert_string_equal(error->message, shown);
+    assert_string_equal(error->origin_name, "E\\xff");
+    gj_error_add_reason(&error, "%s", "r\x80\n");
+    assert_string_equal(error->reasons[0], "r\\x80\\x0a");
+    gj_error_set_detail(&error, "one\n\ttwo\r\n\xfe\n");
+    assert_string_equal(error->detail, "one\n\ttwo\\x0d\n\\xfe\n");
+    const struct gj_location location = {.file = "f\n", .message = "m\xff", .excerpt = "\tx\x01"};
+    gj_error_add_location(&error, &location);
+    assert_string_equal(error->locations[0].file, "f\\x0a");
+    assert_string_equal(error->locations[0].message, "m\\xff");
+    assert_string_equal(error->locations[0].excerpt, "\tx\\x01");
+    gj_error_copy(&copy, error);
+    assert_string_equal(copy->message, shown); /* once is enough */
+    assert_string_equal(copy->detail, error->detail);
+    gj_error_free(&copy);
+    gj_error_free(&error);
+}
+
+static void quotes_are_short(void **state)
+{
+    (void)state;
+    char text[300];
+    memset(text, 'x', sizeof(text));
+    assert_string_equal(gj_utf8_quote("abc", 2).text, "ab");
+    assert_string_equal(gj_utf8_quote("", 0).text, "");
+    assert_int_equal(strlen(gj_utf8_quote(text, GJ_UTF8_QUOTE_BYTES).text), GJ_UTF8_QUOTE_BYTES);
+    const struct gj_quote cut = gj_utf8_quote(text, sizeof(text) - 1);
+    assert_int_equal(strlen(cut.text), GJ_UTF8_QUOTE_BYTES + 3);
+    assert_string_equal(cut.text + GJ_UTF8_QUOTE_BYTES, "...");
+    for (size_t at = GJ_UTF8_QUOTE_BYTES - 4; at <= GJ_UTF8_QUOTE_BYTES; at++) { /* not through a character */
+        memset(text, 'x', sizeof(text));
+        memcpy(text + at, "\xf0\x9f\x8c\x8d", 4);
+        text[sizeof(text) - 1] = '\0';
+        const struct gj_quote quote = gj_utf8_quote(text, sizeof(text) - 1);
+        const size_t kept = at + 4 <= GJ_UTF8_QUOTE_BYTES ? GJ_UTF8_QUOTE_BYTES : at;
+        assert_int_equal(strlen(quote.text), kept + 3);
+        for (const char *c = quote.text; *c; c += gj_utf8_length(c))
+            assert_int_not_equal(gj_utf8_length(c), 0);
+    }
+    memset(text, 0x80, sizeof(text)); /* no characters at all */
+    assert_int_equal(strlen(gj_utf8_quote(text, sizeof(text) - 1).text), GJ_UTF8_QUOTE_BYTES + 3);
+}
+
+/* -- log, clock ------------------------------------------------------------------------------------------ */
 
 static char logged[256];
 static enum gj_log_level logged_level;
@@ -309,6 +367,8 @@ int main(void)
         cmocka_unit_test(error_is_optional),
         cmocka_unit_test(error_keeps_the_first),
         cmocka_unit_test(error_names),
+        cmocka_unit_test(error_strings_are_utf8),
+        cmocka_unit_test(quotes_are_short),
         cmocka_unit_test(hash_is_the_published_one),
         cmocka_unit_test(hash_separates_fields),
         cmocka_unit_test(hash_is_stable),

@@ -71,7 +71,7 @@ static bool live(const struct scratch *scratch, const struct sample *sample, str
     gj_cache_compiler_put(cache, "id", "nvrtc 13.0");
     if (gj_cache_compiler_get(cache, "id", version, sizeof version))
         assert_string_equal(version, "nvrtc 13.0");
-    (void)gj_cache_list(cache, see, NULL);
+    (void)gj_cache_list(cache, see, NULL, NULL);
     (void)gj_cache_clear(cache);
     gj_cache_close(&cache);
     return true;

@@ -240,7 +240,7 @@ static void clearing_meanwhile_is_only_a_miss(void **state)
     int unsound = 0;
     start_crew(&crew, threads, NUM_THREADS);
     while (atomic_load(&crew.running) > 0) {
-        assert_true(gj_cache_list(scratch.cache, count_sound, &unsound) >= 0);
+        assert_true(gj_cache_list(scratch.cache, count_sound, &unsound, NULL) >= 0);
         assert_true(gj_cache_clear(scratch.cache) >= 0);
     }
     join_crew(&crew, threads, NUM_THREADS);

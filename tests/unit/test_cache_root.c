@@ -55,7 +55,7 @@ static int check_off(const char *root, const char *why)
     CHILD_CHECK(gj_cache_store(cache, &sample.name, &sample.entry) == 0);
     CHILD_CHECK(!gj_cache_compiler_get(cache, "x", version, sizeof version));
     gj_cache_compiler_put(cache, "x", "1");
-    CHILD_CHECK(gj_cache_list(cache, NULL, NULL) == -1);
+    CHILD_CHECK(gj_cache_list(cache, NULL, NULL, NULL) == -1);
     CHILD_CHECK(gj_cache_clear(cache) == -1);
     CHILD_CHECK(atomic_load(&scratch.log.warnings) == 1);
     CHILD_CHECK(strstr(scratch.log.last_warning, gj_cache_off_reason(cache)) != NULL);
@@ -88,7 +88,6 @@ static void root_follows_the_documented_order(void **state)
     } cases[] = {
         {"given/", "env", xdg.text, home.text, "given"},
         {NULL, "env///", xdg.text, home.text, "env"},
-        {"", "env", xdg.text, home.text, "env"},
         {NULL, NULL, xdg.text, home.text, "x///gemmjit"},
         {NULL, "", "", home.text, "h/.cache/gemmjit"},
         {NULL, NULL, "relative", home.text, "h/.cache/gemmjit"},
@@ -140,6 +139,14 @@ static void odd_homes_turn_it_off(void **state)
 
 /* -- Roots that cannot be used ----------------------------------------------------------------------- */
 
+/* "" was meant to name a directory, so the defaults are not used in its place. */
+static void empty_root_turns_it_off(void **state)
+{
+    (void)state;
+    set_environment(scratch.root.text, NULL, scratch.dir.text);
+    assert_int_equal(check_off("", "the cache directory that was given is an empty text"), 0);
+}
+
 static void root_must_be_a_private_directory(void **state)
 {
     (void)state;
@@ -159,7 +166,8 @@ static void root_must_be_a_private_directory(void **state)
         assert_int_equal(rmdir(root), 0);
     }
     assert_int_equal(symlink("/nonexistent/x", root), 0);
-    assert_int_equal(check_off(root, "the root does not exist and cannot be made: File exists"), 0);
+    assert_int_equal(check_off(root, "the root is a symbolic link to what does not exist"), 0);
+    assert_null(strstr(scratch.log.last_warning, "File exists"));
     assert_int_equal(unlink(root), 0);
     assert_int_equal(symlink(root, root), 0);
     assert_int_equal(check_off(root, "the root cannot be opened: Too many levels"), 0);
@@ -179,6 +187,15 @@ static void foreign_version_directory_turns_it_off(void **state)
     assert_true(store_sample() > 0);
     assert_int_equal(chmod(path_format("%.4000s/v1", scratch.root.text).text, 0707), 0);
     assert_int_equal(check_off(scratch.root.text, "the directory v1 is writable"), 0);
+
+    const struct path version = path_format("%.4000s/v1", scratch.root.text);
+    assert_int_equal(rename(version.text, path_format("%.4000s/w", scratch.root.text).text), 0);
+    assert_int_equal(symlink("w", version.text), 0);
+    assert_int_equal(check_off(scratch.root.text, "the directory v1 is a symbolic link"), 0);
+    assert_null(strchr(scratch.log.last_warning, '(')); /* owner and mode are not what is wrong */
+    assert_int_equal(unlink(version.text), 0);
+    write_file(version.text, "", 0, 0600);
+    assert_int_equal(check_off(scratch.root.text, "the directory v1 is not a directory"), 0);
 }
 
 static void root_of_another_user_is_refused(void **state)
@@ -212,6 +229,10 @@ static int below_unwritable(void *unused)
     (void)unused;
     const char *dir = scratch.dir.text, *root = scratch.root.text;
     CHILD_CHECK(chmod(dir, 0500) == 0);
+    struct gj_strbuf reason = {0};
+    CHILD_CHECK(!gj_cache_is_writable(scratch.cache, &reason)); /* since it was opened */
+    CHILD_CHECK(strstr(reason.text, "the root does not exist and cannot be made: Permission denied"));
+    gj_strbuf_free(&reason);
     if (check_off(root, "the root does not exist and cannot be made: Permission denied") != 0)
         return 1;
     if (check_off(path_format("%.4000s/a/b/c", root).text, "cannot be made: Permission denied") != 0)
@@ -241,6 +262,10 @@ static int load_from_unwritable(void *unused)
     CHILD_CHECK(chmod(scratch.root.text, 0500) == 0);
     scratch_reopen(&scratch, scratch.root.text);
     CHILD_CHECK(!gj_cache_off_reason(scratch.cache));
+    struct gj_strbuf reason = {0};
+    CHILD_CHECK(!gj_cache_is_writable(scratch.cache, &reason));
+    CHILD_CHECK(strstr(reason.text, "the directory v1 cannot be written: Permission denied"));
+    gj_strbuf_free(&reason);
     CHILD_CHECK(load_sample(&scratch, &sample) == GJ_CACHE_HIT);
     CHILD_CHECK(store_sample() == 0 && store_sample() == 0);
     CHILD_CHECK(atomic_load(&scratch.log.warnings) == 1);
@@ -252,7 +277,11 @@ static int load_from_unwritable(void *unused)
 static void filled_unwritable_root_is_read(void **state)
 {
     (void)state;
+    struct gj_strbuf none = {0};
+    assert_true(gj_cache_is_writable(scratch.cache, &none)); /* nothing there yet */
     assert_true(store_sample() > 0);
+    assert_true(gj_cache_is_writable(scratch.cache, &none));
+    assert_null(none.text);
     assert_int_equal(run_child_unprivileged(&scratch, load_from_unwritable, NULL), 0);
 }
 
@@ -299,10 +328,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(root_follows_the_documented_order),  TEST(odd_homes_turn_it_off),
-        TEST(root_must_be_a_private_directory),   TEST(foreign_version_directory_turns_it_off),
-        TEST(root_of_another_user_is_refused),    TEST(unwritable_root_turns_it_off),
-        TEST(filled_unwritable_root_is_read),     TEST(read_only_file_system_is_read),
+        TEST(root_follows_the_documented_order),
+        TEST(odd_homes_turn_it_off),
+        TEST(empty_root_turns_it_off),
+        TEST(root_must_be_a_private_directory),
+        TEST(foreign_version_directory_turns_it_off),
+        TEST(root_of_another_user_is_refused),
+        TEST(unwritable_root_turns_it_off),
+        TEST(filled_unwritable_root_is_read),
+        TEST(read_only_file_system_is_read),
         TEST(root_that_cannot_be_made_after_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

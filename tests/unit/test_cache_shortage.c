@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shortages and strays: full disk, size limit, no descriptors, files of others; nothing partial is left. */
+/* Shortages and strays: full disk, size limit, no descriptors, closed standard streams, files of others;
+ * nothing partial and nothing foreign is left. */
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,12 +64,20 @@ static int store_under_size_limit(void *unused)
 {
     (void)unused;
     struct rlimit limit = {1024, 1024};
-    signal(SIGXFSZ, SIG_IGN);
     CHILD_CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     CHILD_CHECK(store_sample() == 0);
     CHILD_CHECK(store_sample() == 0);
     CHILD_CHECK(atomic_load(&scratch.log.warnings) == 1);
     CHILD_CHECK(load_sample(&scratch, &sample) == GJ_CACHE_MISS);
+    sigset_t set;
+    CHILD_CHECK(sigpending(&set) == 0 && sigismember(&set, SIGXFSZ) == 0);
+    CHILD_CHECK(sigprocmask(SIG_SETMASK, NULL, &set) == 0 && sigismember(&set, SIGXFSZ) == 0);
+    /* One that the caller blocked and left pending is not ours to take. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    CHILD_CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0 && raise(SIGXFSZ) == 0);
+    CHILD_CHECK(store_sample() == 0);
+    CHILD_CHECK(sigpending(&set) == 0 && sigismember(&set, SIGXFSZ) == 1);
     return 0;
 }
 
@@ -112,7 +125,7 @@ static int use_without_descriptors(void *unused)
     CHILD_CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     CHILD_CHECK(load_sample(&scratch, &sample) == GJ_CACHE_MISS);
     CHILD_CHECK(store_sample() == 0);
-    CHILD_CHECK(gj_cache_list(scratch.cache, NULL, NULL) == -1 && errno == EMFILE);
+    CHILD_CHECK(gj_cache_list(scratch.cache, NULL, NULL, NULL) == -1 && errno == EMFILE);
     const struct gj_log log = cache_log_to(&scratch.log);
     gj_cache *other = gj_cache_open(scratch.root.text, &log);
     CHILD_CHECK(other && !gj_cache_off_reason(other)); /* not for ever */
@@ -128,6 +141,89 @@ static void shortage_of_descriptors_is_a_miss(void **state)
     assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_HIT);
 }
 
+/* -- Closed standard streams ------------------------------------------------------------------------- */
+
+static const char foreign[] = "progress of another thread\n";
+static atomic_bool is_talking;
+
+/* Writes to stderr without pause, whatever has that number. */
+static void *talk(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&is_talking))
+        if (write(STDERR_FILENO, foreign, sizeof foreign - 1) < 0)
+            continue;
+    return NULL;
+}
+
+static int store_without_streams(void *unused)
+{
+    (void)unused;
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHILD_CHECK(null > STDERR_FILENO);
+    pthread_t talker;
+    atomic_store(&is_talking, true);
+    int stored = 0, damaged = 0;
+    dup3(null, STDIN_FILENO, O_CLOEXEC);
+    close(STDOUT_FILENO); /* the number that the directory gets */
+    close(STDERR_FILENO); /* and the file in it */
+    if (pthread_create(&talker, NULL, talk, NULL) != 0)
+        return 2;
+    for (int i = 0; i < 300; i++) {
+        stored += store_sample() > 0;
+        damaged += load_sample(&scratch, &sample) == GJ_CACHE_DAMAGED;
+    }
+    atomic_store(&is_talking, false);
+    pthread_join(talker, NULL);
+    return damaged ? 3 : stored ? 0 : 4;
+}
+
+static void closed_streams_never_reach_an_entry(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(store_without_streams, NULL), 0);
+    assert_int_equal(count_files(scratch.root.text, ".tmp-"), 0);
+    assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_HIT);
+}
+
+static int store_with_streams_closed(void *unused)
+{
+    (void)unused;
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    return store_sample() > 0 && load_sample(&scratch, &sample) == GJ_CACHE_HIT ? 0 : 1;
+}
+
+static void store_works_without_streams(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(store_with_streams_closed, NULL), 0);
+    assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_HIT);
+}
+
+/* Stands before the C library's: lets something foreign into the file at the last moment. */
+static bool is_intruding;
+
+int fsync(int file)
+{
+    if (is_intruding && write(file, foreign, sizeof foreign - 1) < 0)
+        return -1;
+    return (int)syscall(SYS_fsync, file);
+}
+
+static void file_of_another_size_is_not_published(void **state)
+{
+    (void)state;
+    is_intruding = true;
+    const size_t stored = store_sample();
+    is_intruding = false;
+    assert_int_equal(stored, 0);
+    assert_non_null(strstr(scratch.log.last_warning, "is not as long as what was written into it"));
+    assert_int_equal(count_files(scratch.root.text, ""), 0);
+    assert_true(store_sample() > 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -136,6 +232,9 @@ int main(void)
         TEST(no_partial_file_under_a_size_limit),
         TEST(no_partial_file_on_a_full_disk),
         TEST(shortage_of_descriptors_is_a_miss),
+        TEST(closed_streams_never_reach_an_entry),
+        TEST(store_works_without_streams),
+        TEST(file_of_another_size_is_not_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

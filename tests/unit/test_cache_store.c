@@ -73,7 +73,7 @@ static void no_cache_is_a_legal_cache(void **state)
     assert_int_equal(gj_cache_store(NULL, &sample.name, &sample.entry), 0);
     assert_false(gj_cache_compiler_get(NULL, "x", version, sizeof version));
     gj_cache_compiler_put(NULL, "x", "1");
-    assert_int_equal(gj_cache_list(NULL, NULL, NULL), 0);
+    assert_int_equal(gj_cache_list(NULL, NULL, NULL, NULL), 0);
     assert_int_equal(gj_cache_clear(NULL), 0);
     gj_cache_close(NULL);
 }

@@ -71,16 +71,16 @@ static void list_visits_entries_in_order(void **state)
 {
     (void)state;
     struct listing listing = {0};
-    assert_int_equal(gj_cache_list(scratch.cache, note, &listing), 0); /* no root yet */
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), 0); /* no root yet */
     store_samples();
     gj_cache_compiler_put(scratch.cache, "id", "nvrtc 13.0");
     const struct path other = path_format("%.4000s/v1/%.2s/README", scratch.root.text, samples[0].name.text);
     write_file(other.text, "x", 1, 0600);
-    assert_int_equal(gj_cache_list(scratch.cache, note, &listing), NUM_SAMPLES);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), NUM_SAMPLES);
     assert_int_equal(listing.sound, NUM_SAMPLES);
 
     struct listing some = {.limit = 3};
-    assert_int_equal(gj_cache_list(scratch.cache, note, &some), 3);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &some, NULL), 3);
 }
 
 static void list_says_what_is_wrong(void **state)
@@ -93,20 +93,84 @@ static void list_says_what_is_wrong(void **state)
     *digit = *digit == '0' ? '1' : '0';
     assert_int_equal(rename(path.text, renamed.text), 0);
     struct listing listing = {0};
-    assert_int_equal(gj_cache_list(scratch.cache, note, &listing), 1);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), 1);
     assert_string_equal(listing.reason, "the entry has a name that is not the hash of its inputs");
 
     assert_int_equal(truncate(renamed.text, 100), 0);
     memset(&listing, 0, sizeof listing);
-    assert_int_equal(gj_cache_list(scratch.cache, note, &listing), 1);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), 1);
     assert_string_equal(listing.reason, "the entry is shorter than its fields");
 
     assert_int_equal(unlink(renamed.text), 0);
     assert_int_equal(mkfifo(renamed.text, 0600), 0);
     memset(&listing, 0, sizeof listing);
-    assert_int_equal(gj_cache_list(scratch.cache, note, &listing), 1);
-    assert_non_null(strstr(listing.reason, "the file is not a regular file (owner"));
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), 1);
+    assert_string_equal(listing.reason, "the file is not a regular file"); /* owner and mode are right */
     assert_int_equal(listing.unsound, 1);
+
+    assert_int_equal(unlink(renamed.text), 0);
+    assert_int_equal(symlink("/dev/null", renamed.text), 0);
+    memset(&listing, 0, sizeof listing);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, NULL), 1);
+    assert_string_equal(listing.reason, "the file is a symbolic link"); /* said once */
+}
+
+/* Puts a file, a link, someone else's directory and one with an entry's name among what is ours. Returns how
+ * many directories of entries cannot be read. */
+static unsigned plant_foreign_names(void)
+{
+    const char *root = scratch.root.text;
+    static const char *const names[] = {"v1/0a", "v1/bb", "v1/cc"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct path path = path_format("%.4000s/%s", root, names[i]);
+        assert_int_equal(access(path.text, F_OK), -1); /* no sample's */
+        if (i == 0)
+            write_file(path.text, "x", 1, 0600);
+        else if (i == 1)
+            assert_int_equal(symlink("/tmp", path.text), 0);
+        else
+            assert_int_equal(mkdir(path.text, 0700), 0);
+    }
+    const struct path owned = path_format("%.4000s/v1/cc", root);
+    const bool is_root = geteuid() == 0;
+    if (is_root)
+        assert_int_equal(chown(owned.text, 12345, 12345), 0);
+    return is_root ? 3 : 2;
+}
+
+static void foreign_names_hide_nothing(void **state)
+{
+    (void)state;
+    store_samples();
+    gj_cache_compiler_put(scratch.cache, "id", "nvrtc 13.0");
+    const struct path temps[] = {
+        path_format("%.4000s/v1/%.2s/.tmp-1", scratch.root.text, samples[0].name.text),
+        path_format("%.4000s/v1/compilers/.tmp-2", scratch.root.text),
+    };
+    for (size_t i = 0; i < 2; i++)
+        write_file(temps[i].text, "x", 1, 0600);
+    const unsigned unread = plant_foreign_names();
+    struct gj_cache_scan scan = {0};
+    struct listing listing = {0};
+    const int warnings = atomic_load(&scratch.log.warnings);
+    assert_int_equal(gj_cache_list(scratch.cache, note, &listing, &scan), NUM_SAMPLES);
+    assert_int_equal(listing.sound, NUM_SAMPLES);
+    assert_int_equal(scan.temporary, 2);
+    assert_int_equal(scan.unread, unread);
+    assert_string_equal(scan.first_unread.text, "v1/0a: the directory of the file is not a directory");
+    assert_int_equal(atomic_load(&scratch.log.warnings), warnings); /* the caller tells it */
+    gj_strbuf_free(&scan.first_unread);
+
+    const struct path full = path_format("%.4000s/v1/%.2s/ffffffffffffffffffffffffffffffff.gjc",
+                                         scratch.root.text, samples[0].name.text);
+    assert_int_equal(mkdir(full.text, 0700), 0);
+    write_file(path_format("%.4000s/kept", full.text).text, "x", 1, 0600);
+    assert_int_equal(gj_cache_clear(scratch.cache), NUM_SAMPLES);
+    assert_int_equal(gj_cache_clear(scratch.cache), 0);
+    assert_int_equal(count_files(scratch.root.text, ".tmp-"), 0);
+    assert_int_equal(count_files(scratch.root.text, "kept"), 1);
+    assert_int_equal(access(path_format("%.4000s/v1/0a", scratch.root.text).text, F_OK), 0);
+    assert_int_equal(access(path_format("%.4000s/v1/bb", scratch.root.text).text, F_OK), 0);
 }
 
 /* -- Clear ------------------------------------------------------------------------------------------- */
@@ -237,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(list_visits_entries_in_order),
         TEST(list_says_what_is_wrong),
+        TEST(foreign_names_hide_nothing),
         TEST(clear_removes_what_is_ours),
         TEST(clear_leaves_the_temp_of_a_live_publisher),
         TEST(stamps_tell_the_version),

@@ -63,10 +63,10 @@ static void unknown_repeated_and_malformed_fields_are_refused(void **state)
         {" op=gemm", "\" op\"|" NAMES},
         {"op =gemm", "\"op \"|" NAMES},
         {"op=gemm, a=bf16.k", "\" a\"|" NAMES},
-        {"op=gemm\n", "op=gemm\n|gemm|act|dact|gated|dgated"},
+        {"op=gemm\n", "op=gemm\\x0a|gemm|act|dact|gated|dgated"},
         {"\top=gemm", NAMES},
         {"op=gemm;a=bf16.k", "op=gemm;a=bf16.k|act"},
-        {"op=\xff\xfe", "op=\xff\xfe|gemm"},
+        {"op=\xff\xfe", "op=\\xff\\xfe|gemm"},
         {"\x01=\x02", NAMES},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
