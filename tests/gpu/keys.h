@@ -16,7 +16,8 @@ size_t keys_product(struct gj_key *keys, size_t capacity);
  */
 size_t keys_covering(uint32_t seed, struct gj_key *keys, size_t capacity);
 
-/* The f16 and bf16 keys with k-major operands and an n-major D of f16, bf16 or f32. */
+/* The f16 and bf16 keys with k-major operands, an n-major D of f16, bf16 or f32, and clusters of at most two.
+ */
 size_t keys_basic(struct gj_key *keys, size_t capacity);
 
 #endif

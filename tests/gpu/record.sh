@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes docs/verification.md and the tables of docs/performance.md from what this machine's GPU shows.
-# usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT    (BIN_DIRECTORY holds gpu_matrix and gpu_bench)
+# Writes docs/verification.md, docs/numerics_table.md and the tables of docs/performance.md from what this machine's GPU
+# shows. usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
+# BIN_DIRECTORY holds gpu_matrix, gpu_cases, gpu_numerics and gpu_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -9,12 +10,21 @@ cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 common=(--reference "$here/reference.cu" --cache-dir "$cache" --commit "$commit")
 
+# Runs a program under a limit; its table goes on, its exit status is told when it is not 0.
+table() {
+    local name=$1 seconds=$2 status=0
+    shift 2
+    timeout -k 5 "$seconds" "$@" 2>"$out/$name.log" || status=$?
+    [ "$status" -eq 0 ] || printf '\n**FAILED** with status %s\n' "$status"
+    echo
+}
+
 # One line of Markdown for a run of compute-sanitizer: its own summary and exit status.
 sanitize() {
-    local tool=$1 every=$2 log=$out/$1.log status=0
-    timeout -k 5 200 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/gpu_matrix" "${common[@]}" --small \
-        --every "$every" --repeats 2 >"$log" 2>&1 || status=$?
-    printf '| %s | %s | %s | %s |\n' "$tool" "$(grep -oE '^[0-9]+ keys' "$log" | head -1)" \
+    local tool=$1 set=$2 every=$3 log=$out/$1-$2.log status=0
+    timeout -k 5 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/gpu_matrix" "${common[@]}" --small \
+        --set "$set" --every "$every" --repeats 2 >"$log" 2>&1 || status=$?
+    printf '| %s | %s | %s | %s | %s |\n' "$tool" "$set" "$(grep -oE '^[0-9]+ kernels' "$log" | head -1)" \
         "$(grep -E '=+ .*SUMMARY' "$log" | head -1 | sed 's/^=* //')" "$status"
 }
 
@@ -23,24 +33,44 @@ sanitize() {
     echo
     echo 'Written by `tests/gpu/record.sh`; what each program does stands at the top of its source.'
     echo
-    echo '## Every accepted key, exact'
+    echo '## Keys, exact'
     echo
     echo '`gpu_matrix`: small-integer operands, so that D is exactly known; all memory around D poisoned and compared too.'
+    echo '`basic`: every accepted 16-bit key with k-major operands, n-major D and clusters of at most two, on the product of'
+    echo 'M in 1, 7, 64, 129, 1000, 4096, N in 8, 72, 768, 2112, 1, 57, 1001 and K in 8, 40, 64, 200, 4096 besides the fixed'
+    echo 'shapes. `covering`: keys in which every triple of values of all fields that can occur together does (seed 1).'
+    echo '`product`: every accepted key of tile, cluster, schedule, tile scheduler and the types and majors of A and B.'
     echo
-    timeout -k 5 550 "$bin/gpu_matrix" "${common[@]}" 2>"$out/matrix.log" || echo "FAILED with status $?"
-    echo
+    table basic 160 "$bin/gpu_matrix" "${common[@]}" --set basic --dense-shapes --repeats 1000 --jobs 15
+    table covering 200 "$bin/gpu_matrix" "${common[@]}" --set covering --repeats 20 --jobs 15
+} >"$out/verification.md"
+if [ -x "$bin/gpu_cases" ]; then
+    {
+        echo '## Cases of quack 0.2.0, random data'
+        echo
+        echo '`gpu_cases`: max |out - reference| < 2 max |bf16 emulation - reference| + eps.'
+        echo
+        table cases 60 "$bin/gpu_cases" "${common[@]}"
+    } >>"$out/verification.md"
+fi
+table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
+{
     echo '## compute-sanitizer'
     echo
-    echo 'Over every n-th key of the list above, three shapes, launches back to back.'
+    echo 'Over every n-th key of a set, three shapes, launches back to back.'
     echo
-    echo '| tool | keys | its summary | exit status |'
-    echo '|---|---|---|---|'
-    sanitize memcheck 13
-    sanitize racecheck 29
-    sanitize synccheck 13
-    sanitize initcheck 61
-} >"$out/verification.md"
-
-timeout -k 5 200 "$bin/gpu_bench" "${common[@]}" --seconds 5 4096x4096x4096 8192x8192x8192 4096x4096x7168 \
-    4096x7168x2048 >"$out/performance_bf16.md" 2>"$out/bench.log" || echo "FAILED with status $?" >>"$out/performance_bf16.md"
-tail -n 30 "$out/verification.md" "$out/performance_bf16.md"
+    echo '| tool | set | keys | its summary | exit status |'
+    echo '|---|---|---|---|---|'
+    sanitize memcheck covering 61
+    sanitize racecheck covering 97
+    sanitize synccheck product 241
+    sanitize initcheck covering 197
+} >"$out/sanitizer.md"
+table bench 100 "$bin/gpu_bench" "${common[@]}" --seconds 4 4096x4096x4096 8192x8192x8192 4096x4096x7168 4096x7168x2048 \
+    >"$out/performance_bf16.md"
+table product 280 "$bin/gpu_matrix" "${common[@]}" --set product --repeats 20 --jobs 15 >"$out/product.md"
+{
+    echo
+    cat "$out/product.md" "$out/sanitizer.md"
+} >>"$out/verification.md"
+cat "$out/verification.md" "$out/numerics_table.md" "$out/performance_bf16.md"

@@ -160,6 +160,38 @@ extern "C" __global__ void compare(const void *buffer, u64 count, u64 first, con
     }
 }
 
+// |normal| values: data of one sign, where lost bits of a sum do not cancel.
+extern "C" __global__ void make_positive(void *data, u64 count, int dtype)
+{
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x)
+        put(data, i, dtype, encode(fabsf(decode(get(data, i, dtype), dtype)), dtype));
+}
+
+// Sums of squares of D - A B^T (in f64) and of A B^T over packed k-major operands and packed f32 D: out[0], out[1]; and the
+// sum of the signed errors and of the values: out[2], out[3]. One thread per element of D.
+extern "C" __global__ void exact_error(const void *a, const void *b, const float *d, int m, int n, int k, int dtype,
+                                       double *out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= m * n)
+        return;
+    double sum = 0;
+    for (int q = 0; q < k; q++)
+        sum += (double)decode(get(a, (u64)(i / n) * k + q, dtype), dtype) * decode(get(b, (u64)(i % n) * k + q, dtype), dtype);
+    atomicAdd(out, (d[i] - sum) * (d[i] - sum));
+    atomicAdd(out + 1, sum * sum);
+    atomicAdd(out + 2, d[i] - sum);
+    atomicAdd(out + 3, sum);
+}
+
+// Number of 32-bit words in which two buffers differ, added to *wrong.
+extern "C" __global__ void differing_words(const u32 *x, const u32 *y, u64 count, u32 *wrong)
+{
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x)
+        if (x[i] != y[i])
+            atomicAdd(wrong, 1u);
+}
+
 // Sum of squares of the difference of two tensors and of the second: out[0], out[1].
 extern "C" __global__ void distance(const void *x, const void *y, u64 count, int dtype, double *out)
 {

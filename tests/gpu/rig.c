@@ -61,7 +61,10 @@ static void load_reference(struct rig *rig, const char *path)
                    {"fill_matrix", &rig->fill_matrix},
                    {"multiply", &rig->multiply},
                    {"compare", &rig->compare},
-                   {"distance", &rig->distance}};
+                   {"distance", &rig->distance},
+                   {"make_positive", &rig->make_positive},
+                   {"exact_error", &rig->exact_error},
+                   {"differing_words", &rig->differing_words}};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         must_cuda(rig, rig->driver->cuLibraryGetKernel_fn(kernels[i].kernel, rig->library, kernels[i].name),
                   kernels[i].name);

@@ -19,7 +19,7 @@ struct rig {
     struct gj_gpu_info gpu;
     gj_context *context;
     CUlibrary library;
-    CUkernel fill, fill_matrix, multiply, compare, distance;
+    CUkernel fill, fill_matrix, multiply, compare, distance, make_positive, exact_error, differing_words;
     CUstream stream;
 };
 
