@@ -8,6 +8,7 @@
 
 #include <gemmjit/context.h>
 
+#include "api/choice.h"
 #include "api/table.h"
 #include "base/log.h"
 #include "cache/cache.h"
@@ -40,6 +41,7 @@ struct gj_context {
     struct gj_assets *assets; /* NULL: the built-in templates */
     gj_cache *cache;          /* NULL: no disk cache */
     struct gj_table kernels;
+    struct gj_choices choices;
     atomic_uint_least64_t counters[GJ_NUM_COUNTERS];
 
     pthread_mutex_t lock;        /* of kernels' insertions, flights, and of opening the libraries */

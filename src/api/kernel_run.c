@@ -92,7 +92,8 @@ enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const 
     GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
     GJ_TRY(gj_gpu_require(driver, device, &info, error)); /* before anything is compiled for it */
     const int num_sms = args->max_sms > 0 && args->max_sms < info.num_sms ? args->max_sms : info.num_sms;
-    GJ_TRY(gj_key_choose(problem, args->m, args->n, args->k, args->batch, num_sms, &key, error));
+    const struct gj_question question = {*problem, num_sms, args->m, args->n, args->k, args->batch};
+    GJ_TRY(gj_choices_get(&context->choices, &question, &key, error));
     GJ_TRY(gj_kernel_get(context, &key, 0, &kernel, error));
     return gj_launch(kernel, args, stream, error);
 }

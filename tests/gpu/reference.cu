@@ -204,3 +204,104 @@ extern "C" __global__ void distance(const void *x, const void *y, u64 count, int
     atomicAdd(out, difference);
     atomicAdd(out + 1, norm);
 }
+
+// What `judge` gets, laid out as in cases.c. Element (l, r, c) of an operand lies l * batch_stride + r * row_stride + c *
+// column_stride elements from its data; c counts along K for A and B, along N for C and D.
+struct operand {
+    void *data;
+    s64 batch_stride, row_stride, column_stride;
+    int dtype;
+};
+
+struct judged {
+    struct operand a, b, c, d;
+    int m, n, k;
+    float alpha, beta; // beta 0: C is not read
+    u32 *worst;        // four words, see judge
+};
+
+__device__ float element(const operand &x, u64 l, s64 r, s64 c)
+{
+    return decode(get(x.data, l * x.batch_stride + r * x.row_stride + c * x.column_stride, x.dtype), x.dtype);
+}
+
+__device__ float rounded(float value, int dtype)
+{
+    return decode(encode(value, dtype), dtype);
+}
+
+// Standard normal times scale in lines of `inner` contiguous elements, ld apart. ignored: lines 3, 8, 13, ... are zero.
+extern "C" __global__ void fill_lines(void *data, int lines, int inner, s64 ld, int dtype, float scale, u32 seed, int ignored)
+{
+    const u64 count = (u64)lines * inner;
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
+        const u64 line = i / inner;
+        const float value = ignored && line % 5 == 3 ? 0 : scale * value_of(i, 1, seed);
+        put(data, line * ld + (i - line * inner), dtype, encode(value, dtype));
+    }
+}
+
+// 64 rows x 16 columns of an operand, zeros outside of it; transposed. Neighbouring threads take neighbouring elements.
+__device__ void load_tile(float (*tile)[65], const operand &x, u64 l, int row0, int rows, int k0, int k)
+{
+    for (int i = threadIdx.y * 16 + threadIdx.x; i < 1024; i += 256) {
+        const int r = x.row_stride == 1 ? i % 64 : i / 16, q = x.row_stride == 1 ? i / 64 : i % 16;
+        tile[q][r] = row0 + r < rows && k0 + q < k ? element(x, l, row0 + r, k0 + q) : 0;
+    }
+}
+
+// |difference|; infinite when it is no number, as over memory that was never written.
+__device__ float error_of(double x, double y)
+{
+    const float difference = (float)fabs(x - y);
+    return difference <= 3e38f ? difference : __uint_as_float(0x7f800000);
+}
+
+// Judges D against ref = alpha A B^T + beta C in f64 and against pt, the same as separate operations in D's type would
+// give it: the product accumulated in f32 and rounded once, then every further operation rounded. Raises, as bits of f32:
+// worst[0] to the largest |D - ref|, worst[1] to the largest |pt - ref|, worst[2] to the largest |D - r| / (0.03 + 0.001 |r|)
+// where r is ref rounded to D's type. Blocks of 16 x 16 threads, each for 64 x 64 elements; grid (n / 64, m / 64, batch).
+extern "C" __global__ void judge(struct judged p)
+{
+    __shared__ float sa[16][65], sb[16][65];
+    __shared__ u32 worst[3];
+    const int row0 = blockIdx.y * 64, column0 = blockIdx.x * 64;
+    const u64 l = blockIdx.z;
+    double exact[4][4] = {};
+    float plain[4][4] = {};
+    if (threadIdx.y == 0 && threadIdx.x < 3)
+        worst[threadIdx.x] = 0;
+    for (int k0 = 0; k0 < p.k; k0 += 16) {
+        load_tile(sa, p.a, l, row0, p.m, k0, p.k);
+        load_tile(sb, p.b, l, column0, p.n, k0, p.k);
+        __syncthreads();
+        for (int q = 0; q < 16; q++) {
+#pragma unroll
+            for (int i = 0; i < 16; i++) {
+                const float a = sa[q][threadIdx.y + i / 4 * 16], b = sb[q][threadIdx.x + i % 4 * 16];
+                exact[i / 4][i % 4] += (double)a * b;
+                plain[i / 4][i % 4] += a * b;
+            }
+        }
+        __syncthreads();
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        const int row = row0 + threadIdx.y + i / 4 * 16, column = column0 + threadIdx.x + i % 4 * 16;
+        if (row >= p.m || column >= p.n)
+            continue;
+        const float c = p.beta == 0 ? 0 : element(p.c, l, row, column), d = element(p.d, l, row, column);
+        const double ref = p.alpha * exact[i / 4][i % 4] + (double)p.beta * c;
+        float pt = rounded(p.alpha * rounded(plain[i / 4][i % 4], p.d.dtype), p.d.dtype);
+        if (p.beta != 0)
+            pt = rounded(pt + rounded(p.beta * c, p.d.dtype), p.d.dtype);
+        const float r = rounded((float)ref, p.d.dtype);
+        atomicMax(&worst[0], __float_as_uint(error_of(d, ref)));
+        atomicMax(&worst[1], __float_as_uint(error_of(pt, ref)));
+        atomicMax(&worst[2], __float_as_uint(error_of(d, r) / (3e-2f + 1e-3f * fabsf(r))));
+    }
+    __syncthreads();
+    if (threadIdx.y == 0 && threadIdx.x < 3)
+        atomicMax(&p.worst[threadIdx.x], worst[threadIdx.x]);
+}
