@@ -45,8 +45,9 @@ struct variant {
     int batch, m, n, k;
     int chunk; /* of K: several launches that accumulate in f32, the last of which scales and rounds; 0: one
                 */
-    int gap_a, gap_b; /* distance of two lines, in lines */
-    float scale_a, scale_b, scale_c, alpha, beta;
+    int gap_a, gap_b;                /* distance of two lines, in lines; 0: 1 */
+    float scale_a, scale_b, scale_c; /* of the data; 0: 1, for B 1 / sqrt(K) */
+    float alpha, beta;
     unsigned seed;
     bool in_place, choose, ignored, permuted, benchmark;
     double eps;
@@ -80,120 +81,122 @@ static struct gj_key parse(const char *text)
     return key;
 }
 
-static struct variant *add(struct cases *cases, const char *id, const char *key, int m, int n, int k)
+static void push(struct cases *cases, struct variant v)
 {
     if (cases->num_variants == VARIANTS_MAX)
         abort();
-    struct variant *const v = &cases->variants[cases->num_variants++];
-    *v = (struct variant){.id = id, .key = parse(key), .batch = 1, .m = m, .n = n, .k = k, .eps = 1e-6};
-    v->gap_a = v->gap_b = 1;
-    v->scale_a = v->scale_c = v->alpha = 1;
-    v->scale_b = k > 0 ? 1 / sqrtf((float)k) : 1;
-    v->beta = v->key.c.dtype == GJ_DTYPE_NONE ? 0 : 1;
-    return v;
+    if (v.scale_b == 0)
+        v.scale_b = v.k > 0 ? 1 / sqrtf((float)v.k) : 1;
+    v.scale_a = v.scale_a != 0 ? v.scale_a : 1;
+    v.scale_c = v.scale_c != 0 ? v.scale_c : 1;
+    cases->variants[cases->num_variants++] = v;
 }
 
-static void add_linear(struct cases *cases)
+#define LIST(...)   \
+    (const int[4])  \
+    {               \
+        __VA_ARGS__ \
+    }
+
+/* Adds v with the key for all combinations of the extents; the lists end with 0. */
+static void add(struct cases *cases, struct variant v, const char *key, const int *m, const int *n,
+                const int *k)
 {
-    static const int in_features[] = {736, 4096}, out_features[] = {1504, 2048};
-    static const char *const ids[][2] = {{"T1 forward", "T1 forward, gj_gemm"},
-                                         {"T1 dx, dynamic", "T1 dx, gj_gemm"},
-                                         {"T1 dW, dynamic", "T1 dW, gj_gemm"}};
-    for (int choose = 0; choose < 2; choose++) {
-        for (int pass = 0; pass < 3; pass++) {
-            for (int i = 0; i < 4; i++) {
-                const int in = in_features[i / 2], out = out_features[i % 2];
-                struct variant *v;
-                if (pass == 0) {
-                    v = add(cases, ids[pass][choose], "", 960, out, in);
-                    v->gap_a = 2;
-                } else if (pass == 1) {
-                    v = add(cases, ids[pass][choose], "b=bf16.n,tiles=dynamic", 960, in, out);
-                } else {
-                    v = add(cases, ids[pass][choose], "a=bf16.m,b=bf16.n,tiles=dynamic", out, in, 960);
-                    v->gap_b = 2;
-                    v->scale_b = 1; /* B is x */
-                }
-                v->choose = choose;
+    v.key = parse(key);
+    v.batch = v.batch > 0 ? v.batch : 1;
+    v.alpha = v.alpha != 0 ? v.alpha : 1;
+    for (int i = 0; m[i] != 0; i++) {
+        for (int j = 0; n[j] != 0; j++) {
+            for (int l = 0; k[l] != 0; l++) {
+                v.m = m[i];
+                v.n = n[j];
+                v.k = k[l];
+                push(cases, v);
             }
         }
     }
 }
 
-static void add_inplace(struct cases *cases)
+static void add_linear_and_add(struct cases *cases, bool choose)
 {
-    static const int ms[] = {960, 1920}, ks[] = {736, 1024}, ns[] = {1504, 2048};
-    for (int i = 0; i < 16; i++) {
-        struct variant *const v = add(cases, i < 8 ? "T4 add in place" : "T4 add in place, gj_gemm",
-                                      "b=bf16.n,c=bf16.n", ms[i / 4 % 2], ns[i % 2], ks[i / 2 % 2]);
-        v->in_place = true;
-        v->choose = i >= 8;
-        v->scale_b = 1;
-        v->eps = 1e-5;
-    }
+    struct variant v = {.id = "T1 forward", .choose = choose, .gap_a = 2, .eps = 1e-6};
+    add(cases, v, "", LIST(960), LIST(1504, 2048), LIST(736, 4096));
+    v.id = "T1 dx";
+    v.gap_a = 0;
+    add(cases, v, "b=bf16.n,tiles=dynamic", LIST(960), LIST(736, 4096), LIST(1504, 2048));
+    v.id = "T1 dW";
+    v.gap_b = 2;
+    v.scale_b = 1; /* B is x */
+    add(cases, v, "a=bf16.m,b=bf16.n,tiles=dynamic", LIST(1504, 2048), LIST(736, 4096), LIST(960));
+    v = (struct variant){.id = "T4 add in place", .choose = choose, .scale_b = 1, .beta = 1, .eps = 1e-5};
+    v.in_place = true;
+    add(cases, v, "b=bf16.n,c=bf16.n", LIST(960, 1920), LIST(1504, 2048), LIST(736, 1024));
 }
 
-static void add_inplace_scaled(struct cases *cases)
+static void add_scaled(struct cases *cases)
 {
-    static const int ms[] = {480, 960}, ks[] = {256, 768}, ns[] = {512, 1024};
     static const float alphas[] = {0.5f, 1, 2}, betas[] = {0, 0.5f, 1, 1.5f};
-    for (int i = 0; i < 192; i++) {
-        const bool device = i >= 96;
-        const float alpha = alphas[i / 32 % 3], beta = betas[i / 8 % 4];
-        const char *const mode_1 = device ? "device" : "one", *const mode = device ? "device" : "host";
+    for (int i = 0; i < 24; i++) {
+        const bool device = i >= 12;
+        struct variant v = {.id = device ? "T5 scaled add in place, device scalars"
+                                         : "T5 scaled add in place, host scalars",
+                            .in_place = true,
+                            .seed = 42,
+                            .eps = 1e-4,
+                            .alpha = alphas[i % 3],
+                            .beta = betas[i / 3 % 4]};
         char key[96];
-        snprintf(key, sizeof key, "b=bf16.n,c=bf16.n,alpha=%s,beta=%s", alpha == 1 ? mode_1 : mode,
-                 beta == 1 ? mode_1 : mode);
-        struct variant *const v =
-            add(cases, device ? "T5 scaled add in place, device scalars" : "T5 scaled add in place", key,
-                ms[i / 4 % 2], ns[i % 2], ks[i / 2 % 2]);
-        v->in_place = true;
-        v->alpha = alpha;
-        v->beta = beta;
-        v->seed = 42;
-        v->eps = 1e-4;
+        snprintf(key, sizeof key, "b=bf16.n,c=bf16.n,alpha=%s,beta=%s",
+                 device         ? "device"
+                 : v.alpha == 1 ? "one"
+                                : "host",
+                 device        ? "device"
+                 : v.beta == 1 ? "one"
+                               : "host");
+        add(cases, v, key, LIST(480, 960), LIST(512, 1024), LIST(256, 768));
     }
 }
 
-/* A is the transpose of the gradient of the logits, (rows, vocabulary); its scalar holds the gradient of the
- * loss, for the mean divided by the number of rows that count. */
+/* A is the transpose of the gradient of the logits, (rows, vocabulary); alpha the gradient of the loss, for
+ * the mean divided by the number of rows that count. */
 static void add_cross_entropy(struct cases *cases)
 {
-    static const int vocabularies[] = {32000, 50264, 128256}, rows[] = {8, 16, 24}, dims[] = {768, 1024};
-    static const int chunks[] = {1024, 256};
-    static const char *const key = CHUNKED "alpha=device";
-    for (int i = 0; i < 36; i++) {
-        const int k = rows[i / 4 % 3];
-        struct variant *const v =
-            add(cases, k == 24 ? "T6 cross-entropy dW, K 16 then 8" : "T6 cross-entropy dW, K 8 or 16", key,
-                vocabularies[i / 12], dims[i % 2], k);
-        v->chunk = 16;
-        v->scale_b = 1;
-        v->alpha = i / 2 % 2 ? 0.7f : 0.7f / (float)k;
-        v->eps = 1e-4;
+    for (int i = 0; i < 6; i++) {
+        const int rows = 8 + i / 2 * 8;
+        const struct variant v = {.id = rows == 24 ? "T6 cross-entropy dW, K 16 then 8"
+                                                   : "T6 cross-entropy dW, K 8 or 16",
+                                  .chunk = 16,
+                                  .scale_b = 1,
+                                  .alpha = i % 2 ? 0.7f : 0.7f / (float)rows,
+                                  .eps = 1e-4};
+        add(cases, v, CHUNKED "alpha=device", LIST(32000, 50264, 128256), LIST(768, 1024), LIST(rows));
     }
     for (int i = 0; i < 4; i++) {
-        struct variant *const v = add(cases, "T7 the same with ignored rows", key, 2048, 512, 1024);
-        v->chunk = chunks[i / 2];
-        v->ignored = true;
-        v->scale_b = 1;
-        v->alpha = i % 2 ? 0.7f : 0.7f / 819;
-        v->seed = 42;
-        v->eps = 1e-4;
+        const struct variant v = {.id = "T7 cross-entropy dW, ignored rows",
+                                  .chunk = i / 2 ? 256 : 1024,
+                                  .ignored = true,
+                                  .scale_b = 1,
+                                  .alpha = i % 2 ? 0.7f : 0.7f / 819,
+                                  .seed = 42,
+                                  .eps = 1e-4};
+        add(cases, v, CHUNKED "alpha=device", LIST(2048), LIST(512), LIST(1024));
     }
 }
 
 #define WIDE "tile=128x256,cluster=1x1,sched=coop,"
+#define SQUARE "tile=128x128,cluster=1x1,sched=coop,"
 #define E4M3 "a=e4m3.k,b=e4m3.k,"
 #define E5M2 "a=e5m2.k,b=e5m2.k,"
 static const char *const benchmark_keys[] = {
     WIDE "d=bf16.n",
+    WIDE "c=bf16.n,tiles=dynamic", /* these two: permuted batches */
     WIDE "a=f16.k,b=f16.k,d=f16.n",
+    WIDE "d=bf16.n",
     WIDE "d=f32.n",
     WIDE "d=f16.n",
-    "tile=128x128,sched=coop,cluster=1x1," E4M3 "d=bf16.n",
-    "tile=128x128,sched=coop,cluster=1x1," E5M2 "d=bf16.n",
-    "tile=128x128,sched=coop,cluster=1x1," E4M3 "d=e4m3.n",
+    SQUARE E4M3 "d=bf16.n",
+    SQUARE E5M2 "d=bf16.n",
+    SQUARE E4M3 "d=e4m3.n",
     WIDE E4M3 "d=bf16.n,fp8acc=fast",
     WIDE E5M2 "d=f32.n,fp8acc=fast",
     WIDE E4M3 "d=f16.n,c=bf16.n,fp8acc=fast",
@@ -215,28 +218,26 @@ static const char *const benchmark_keys[] = {
 
 static void add_benchmark(struct cases *cases)
 {
-    for (size_t i = 0; i < 2 + sizeof benchmark_keys / sizeof benchmark_keys[0]; i++) {
-        static const char *const permuted[] = {WIDE "d=bf16.n", WIDE "c=bf16.n,tiles=dynamic"};
+    for (size_t i = 0; i < sizeof benchmark_keys / sizeof benchmark_keys[0]; i++) {
+        const char *const key = benchmark_keys[i];
         const int size = i < 2 ? 1024 : 4096;
-        struct variant *const v = add(cases, "7.2 functional matrix",
-                                      i < 2 ? permuted[i] : benchmark_keys[i - 2], size, size, size);
-        v->batch = i < 2 ? 3 : 1;
-        v->permuted = i < 2;
-        v->benchmark = true;
-        v->scale_a = v->scale_c = v->scale_b;
-        v->eps = v->key.a.dtype >= GJ_DTYPE_E4M3 ? 1e-4 : 1e-5;
+        struct variant v = {.id = "7.2 functional matrix", .batch = i < 2 ? 3 : 1, .permuted = i < 2};
+        v.benchmark = true;
+        v.scale_a = v.scale_c = 1 / sqrtf((float)size);
+        v.beta = strstr(key, "c=") ? 1 : 0;
+        v.eps = strstr(key, "a=e") ? 1e-4 : 1e-5;
+        add(cases, v, key, LIST(size), LIST(size), LIST(size));
     }
 }
 
 static void add_majors(struct cases *cases)
 {
-    static const int ks[] = {736, 1024}, ns[] = {1504, 2048};
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 16; i++) {
+        const struct variant v = {.id = i / 8 ? "7.4 majors, swap_ab" : "7.4 majors", .eps = 1e-5};
         char key[96];
-        snprintf(key, sizeof key, "a=bf16.%c,b=bf16.%c,d=bf16.%c,swap_ab=%s", i / 4 % 2 ? 'm' : 'k',
-                 i / 8 % 2 ? 'n' : 'k', i / 16 % 2 ? 'm' : 'n', i / 32 ? "yes" : "no");
-        add(cases, i / 32 ? "7.4 majors, swap_ab" : "7.4 majors", key, 960, ns[i % 2], ks[i / 2 % 2])->eps =
-            1e-5;
+        snprintf(key, sizeof key, "a=bf16.%c,b=bf16.%c,d=bf16.%c,swap_ab=%s", i & 1 ? 'm' : 'k',
+                 i & 2 ? 'n' : 'k', i & 4 ? 'm' : 'n', i & 8 ? "yes" : "no");
+        add(cases, v, key, LIST(960), LIST(1504, 2048), LIST(736, 1024));
     }
 }
 
@@ -244,14 +245,28 @@ static void add_majors(struct cases *cases)
 static void add_empty(struct cases *cases)
 {
     for (int i = 0; i < 18; i++) {
-        const int empty = i % 3, op = i / 3 % 3;
-        struct variant *const v = add(cases, "7.4 empty extents", op ? "c=bf16.n,beta=host" : "",
-                                      empty == 0 ? 0 : 960, empty == 1 ? 0 : 1504, empty == 2 ? 0 : 736);
-        v->in_place = op == 2;
-        v->beta = op ? 0.7f : 0;
-        v->choose = i >= 9;
-        v->eps = 1e-5;
+        const int op = i / 3 % 3;
+        struct variant v = {.id = "7.4 empty extents", .choose = i >= 9, .batch = 1, .eps = 1e-5};
+        v.key = parse(op ? "c=bf16.n,beta=host" : "");
+        v.m = i % 3 == 0 ? 0 : 960;
+        v.n = i % 3 == 1 ? 0 : 1504;
+        v.k = i % 3 == 2 ? 0 : 736;
+        v.alpha = 1;
+        v.beta = op ? 0.7f : 0;
+        v.in_place = op == 2;
+        push(cases, v);
     }
+}
+
+static void add_all(struct cases *cases)
+{
+    add_linear_and_add(cases, false);
+    add_linear_and_add(cases, true);
+    add_scaled(cases);
+    add_cross_entropy(cases);
+    add_benchmark(cases);
+    add_majors(cases);
+    add_empty(cases);
 }
 
 static void add_key(struct cases *cases, const struct gj_key *key)
@@ -327,7 +342,7 @@ static struct operand place(struct cases *cases, void *data, size_t capacity, en
 {
     gj_error *error = NULL;
     const int inner = extents[other ? 1 : 2], lines = extents[other ? 2 : 1];
-    const int64_t ld = (int64_t)(inner > 16 ? inner : 16) * gap;
+    const int64_t ld = (int64_t)(inner > 16 ? inner : 16) * (gap > 0 ? gap : 1);
     const struct operand operand = {.data = data,
                                     .batch_stride = (lines > 1 ? lines : 1) * ld,
                                     .row_stride = other ? 1 : ld,
@@ -512,22 +527,23 @@ static void test_judge(struct cases *cases)
 /* Runs everything, a row per case; returns the number of variants that failed. */
 static int run_all(struct cases *cases)
 {
-    int failed = 0;
-    printf("| case | variants | passed | worst |\n|---|---|---|---|\n");
-    for (int i = 0; i < cases->num_variants;) {
-        const char *const id = cases->variants[i].id;
+    int failed = 0, i = 0;
+    printf("| case | through | variants | passed | worst |\n|---|---|---|---|---|\n");
+    while (i < cases->num_variants) {
+        const struct variant *const first = &cases->variants[i];
         int variants = 0, passed = 0;
         double worst = 0;
         for (; i < cases->num_variants; i++) {
-            /* cases whose variants alternate with those of another are gathered at their first */
-            if (strcmp(cases->variants[i].id, id) != 0)
+            const struct variant *const v = &cases->variants[i];
+            if (strcmp(v->id, first->id) != 0 || v->choose != first->choose)
                 break;
-            const double ratio = run(cases, &cases->variants[i]);
+            const double ratio = run(cases, v);
             variants++;
             passed += ratio < 1;
             worst = fmax(worst, ratio);
         }
-        printf("| %s | %d | %d | %.3f |\n", id, variants, passed, worst);
+        printf("| %s | %s | %d | %d | %.3f |\n", first->id, first->choose ? "gj_gemm" : "gj_launch", variants,
+               passed, worst);
         fflush(stdout);
         failed += variants - passed;
     }
@@ -577,13 +593,7 @@ int main(int argc, char **argv)
         else
             return 2;
     }
-    add_linear(&cases);
-    add_inplace(&cases);
-    add_inplace_scaled(&cases);
-    add_cross_entropy(&cases);
-    add_benchmark(&cases);
-    add_majors(&cases);
-    add_empty(&cases);
+    add_all(&cases);
     if (!list)
         open_cases(&cases, reference, cache_dir);
     collect_keys(&cases, list ? 0 : cases.rig.gpu.num_sms);

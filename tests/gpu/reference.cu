@@ -268,7 +268,7 @@ extern "C" __global__ void judge(struct judged p)
     const int row0 = blockIdx.y * 64, column0 = blockIdx.x * 64;
     const u64 l = blockIdx.z;
     double exact[4][4] = {};
-    float plain[4][4] = {};
+    float plain[4][4] = {}, largest[3] = {};
     if (threadIdx.y == 0 && threadIdx.x < 3)
         worst[threadIdx.x] = 0;
     for (int k0 = 0; k0 < p.k; k0 += 16) {
@@ -297,10 +297,12 @@ extern "C" __global__ void judge(struct judged p)
         if (p.beta != 0)
             pt = rounded(pt + rounded(p.beta * c, p.d.dtype), p.d.dtype);
         const float r = rounded((float)ref, p.d.dtype);
-        atomicMax(&worst[0], __float_as_uint(error_of(d, ref)));
-        atomicMax(&worst[1], __float_as_uint(error_of(pt, ref)));
-        atomicMax(&worst[2], __float_as_uint(error_of(d, r) / (3e-2f + 1e-3f * fabsf(r))));
+        largest[0] = fmaxf(largest[0], error_of(d, ref));
+        largest[1] = fmaxf(largest[1], error_of(pt, ref));
+        largest[2] = fmaxf(largest[2], error_of(d, r) / (3e-2f + 1e-3f * fabsf(r)));
     }
+    for (int i = 0; i < 3; i++)
+        atomicMax(&worst[i], __float_as_uint(largest[i]));
     __syncthreads();
     if (threadIdx.y == 0 && threadIdx.x < 3)
         atomicMax(&p.worst[threadIdx.x], worst[threadIdx.x]);

@@ -244,12 +244,12 @@ inline queue_send(work, count)
 #if DYNAMIC
 inline queue_finish(count)
 {
-    k = 0;
     do
     :: k < QUEUE_SLOTS ->
         d_step { PASSES(queue_empty[SLOT(count)], 1 - PARITY(count)) -> count++; k++ }
     :: else -> break
-    od
+    od;
+    k = 0
 }
 #endif
 
@@ -261,7 +261,6 @@ proctype Producer(byte cta)
     bit parity = 0;
     do
     :: work < TILES ->
-        k = 0;
         do
         :: k < K_TILES ->
             d_step {
@@ -286,6 +285,7 @@ proctype Producer(byte cta)
             }
         :: else -> break
         od;
+        k = 0;
 #if DYNAMIC
         if
         :: cta == 0 -> queue_send(work, count)
@@ -296,19 +296,20 @@ proctype Producer(byte cta)
 #endif
     :: else -> break
     od;
-    k = 0;
     do
     :: k < STAGES ->
         d_step { PASSES(stage_empty[AT(cta, stage)], 1 - parity) -> ring_next(stage, parity); k++ }
     :: else -> break
     od;
+    k = 0;
 #if DYNAMIC
     if
     :: cta == 0 -> queue_finish(count)
     :: else
     fi;
 #endif
-    d_step { running[cta]--; work = 0; count = 0; k = 0; stage = 0; parity = 0 }
+    work = 0;
+    d_step { running[cta]--; count = 0; stage = 0; parity = 0 }
 }
 
 // wgmma_wait: all but the last `n` wgmma groups of this warp are complete, in which all warps take part.
@@ -342,7 +343,6 @@ proctype Mma(byte cta; byte group; byte warp)
 #if PINGPONG
         d_step { PASSES(turn[me], turn_parity) -> turn_parity = 1 - turn_parity }
 #endif
-        k = 0;
         do
         :: k < K_TILES ->
             d_step {
@@ -366,6 +366,7 @@ proctype Mma(byte cta; byte group; byte warp)
             }
         :: else -> break
         od;
+        k = 0;
 #if PINGPONG && PROMOTION == 0
         d_step { arrive(turn[cta * MMA_GROUPS + 1 - group], WARPS_EACH, 0, TURN_ARRIVALS) }
 #endif
@@ -396,7 +397,8 @@ proctype Mma(byte cta; byte group; byte warp)
 #endif
     :: else -> break
     od;
-    d_step { running[cta]--; work = 0; count = 0; k = 0; stage = 0; previous = 0; parity = 0 }
+    work = 0;
+    d_step { running[cta]--; count = 0; stage = 0; previous = 0; parity = 0 }
 }
 
 // Another cluster: only its tiles matter here.
