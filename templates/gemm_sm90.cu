@@ -133,7 +133,7 @@ DEVICE void init_barriers(u32 smem)
     mbarrier_init_fence();
 }
 
-// Grid: clusters of CLUSTER_SIZE CTAs along x, any number of them; with tiles=once one per cluster tile. Dynamic shared
+// Grid: clusters of CLUSTER_SIZE CTAs along x, at most one per cluster tile; with tiles=once exactly that many. Dynamic shared
 // memory: the bytes that the plan above says.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,

@@ -15,7 +15,8 @@ DEVICE u64 operand_descriptor(u32 address)
     return swizzle_128 | stride | next_block | ((address & 0x3ffff) >> 4); // without the CTA's rank in a cluster
 }
 
-// Tells the producers that fill this CTA's stage that this warp group has read it. `empty` is the first empty
+// Tells the producers that fill this CTA's stage that this warp group has read it: wgmma is one operation of its four
+// warps, so the wait of one of them covers all. `empty` is the first empty
 // barrier of the CTA that this thread reports to.
 DEVICE void release_stage(u32 empty, u32 stage, bool reports)
 {

@@ -62,6 +62,7 @@ missing_packages() {
     pkg-config --exists libcjson 2>/dev/null || echo libcjson-dev
     pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
+    have spin || echo spin
     for need in "$@"; do
         case $need in
         pip) has_pip || printf '%s\n' python3-pip ca-certificates ;;

@@ -567,7 +567,8 @@ DEVICE u64 operand_descriptor(u32 address)
     return swizzle_128 | stride | next_block | ((address & 0x3ffff) >> 4); // without the CTA's rank in a cluster
 }
 
-// Tells the producers that fill this CTA's stage that this warp group has read it. `empty` is the first empty
+// Tells the producers that fill this CTA's stage that this warp group has read it: wgmma is one operation of its four
+// warps, so the wait of one of them covers all. `empty` is the first empty
 // barrier of the CTA that this thread reports to.
 DEVICE void release_stage(u32 empty, u32 stage, bool reports)
 {
@@ -863,7 +864,7 @@ DEVICE void init_barriers(u32 smem)
     mbarrier_init_fence();
 }
 
-// Grid: clusters of CLUSTER_SIZE CTAs along x, any number of them; with tiles=once one per cluster tile. Dynamic shared
+// Grid: clusters of CLUSTER_SIZE CTAs along x, at most one per cluster tile; with tiles=once exactly that many. Dynamic shared
 // memory: the bytes that the plan above says.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,

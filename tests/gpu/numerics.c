@@ -133,7 +133,7 @@ static unsigned print_invariance(struct rig *rig)
                                        "a=e4m3.k,b=e4m3.k,tile=128x128,sched=coop,cluster=1x1",
                                        "tile=64x64,swap_ab=yes,cluster=1x1"};
     static const int ms[] = {1, 2, 17, 33, 128, 257};
-    const int m = 1024, n = 1000, k = 1032;
+    const int m = 1024, n = 1000, k = 1040;
     gj_error *error = NULL;
     unsigned total = 0;
     void *a = rig_alloc(rig, (size_t)m * k * 2), *b = rig_alloc(rig, (size_t)n * k * 2);

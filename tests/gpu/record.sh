@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes docs/verification.md, docs/numerics_table.md and the tables of docs/performance.md from what this machine's GPU
-# shows. usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
+# Writes verification.md, numerics_table.md and performance_bf16.md from what this GPU shows; docs/ holds them.
+# usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
 # BIN_DIRECTORY holds gpu_matrix, gpu_cases, gpu_numerics and gpu_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3

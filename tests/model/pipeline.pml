@@ -16,15 +16,11 @@
 #define ROW(cta) ((cta) % CLUSTER_M)
 #define COLUMN(cta) ((cta) / CLUSTER_M)
 #define EXCHANGE(cta, other) (ROW(cta) == ROW(other) || COLUMN(cta) == COLUMN(other))
-#define TURN_ARRIVALS 4                 // warps of a warp group
-#define WARPS_EACH (4 / WARPS)          // that a process stands for
+#define TURN_ARRIVALS 4         // warps of a warp group
+#define WARPS_EACH (4 / WARPS)  // that a process stands for
 #define WHOLE ((1 << (CLUSTER_M + CLUSTER_N)) - 1)
-#if PINGPONG
-#define READERS 1                       // warp groups that read a stage of their CTA
-#else
-#define READERS MMA_GROUPS
-#endif
-#define SIMPLE (PROMOTION == 1)         // each stage is released before the next is taken
+#define READERS (PINGPONG -> 1 : MMA_GROUPS) // warp groups that read a stage of their CTA
+#define SIMPLE (PROMOTION == 1) // each stage is released before the next is taken
 
 // ---- barriers ----
 
@@ -59,23 +55,21 @@ inline complete(b, n, arrivals)
     settle(b, arrivals)
 }
 
-barrier stage_full[RING], stage_empty[RING];
-#if PINGPONG
-barrier turn[GROUPS];
-#endif
+barrier stage_full[RING], stage_empty[RING], turn[GROUPS];
 #if DYNAMIC
 barrier queue_full[SLOTS], queue_empty[QUEUE_SLOTS];
 #endif
 
 // ---- what the barriers guard ----
 
-byte running[CTAS]; // processes that have not exited
+byte running[CTAS]; // processes of each CTA that have not exited
+byte elsewhere = CLUSTERS - 1; // clusters that have not exited
 byte done[TILES];   // warp groups that have multiplied their part
 byte written[RING]; // slices of this pass whose writes have been issued, a mask
 byte stamp[RING];   // what they hold: tile and stage of it
 byte unread[RING];  // warp groups that have still to read them
 #if DYNAMIC
-byte counter;            // tickets, in global memory
+byte counter; // tickets, in global memory
 byte word[SLOTS];
 byte word_unread[SLOTS]; // processes of the CTA that have still to read it
 #endif
@@ -155,11 +149,16 @@ inline check_readable(at, value)
 #endif
 }
 
-// A warp group has read a stage; its threads tell every CTA that they exchange data with.
-inline release_stage(cta, stage)
+// A warp group has read a stage.
+inline finish_stage(cta, stage)
 {
     assert(unread[AT(cta, stage)] > 0);
-    unread[AT(cta, stage)]--;
+    unread[AT(cta, stage)]--
+}
+
+// Its threads tell every CTA that they exchange data with.
+inline release_stage(cta, stage)
+{
     for (other : 0 .. CTAS - 1) {
         if
         :: EXCHANGE(cta, other) ->
@@ -356,8 +355,8 @@ proctype Mma(byte cta; byte group; byte warp)
                 (k == 0 && !SIMPLE) || COMPLETE(1 - SIMPLE) ->
 #endif
                 if
-                :: SIMPLE && warp == 0 -> release_stage(cta, stage)
-                :: !SIMPLE && k > 0 && warp == 0 -> release_stage(cta, previous)
+                :: SIMPLE && warp == 0 -> finish_stage(cta, stage); release_stage(cta, stage)
+                :: !SIMPLE && k > 0 && warp == 0 -> finish_stage(cta, previous); release_stage(cta, previous)
                 :: else
                 fi;
                 previous = stage;
@@ -376,7 +375,7 @@ proctype Mma(byte cta; byte group; byte warp)
             :: warp == 0 ->
                 done[work]++;
                 if
-                :: !SIMPLE -> release_stage(cta, previous)
+                :: !SIMPLE -> finish_stage(cta, previous); release_stage(cta, previous)
                 :: else
                 fi
             :: else
@@ -415,7 +414,8 @@ proctype Elsewhere(byte work)
 #endif
     }
     :: work >= TILES -> break
-    od
+    od;
+    elsewhere--
 }
 
 #if ASYNC
@@ -450,9 +450,7 @@ init
             stage_empty[c].left = EMPTY_ARRIVALS;
             written[c] = WHOLE
         }
-#if PINGPONG
         for (c : 0 .. GROUPS - 1) { turn[c].left = TURN_ARRIVALS }
-#endif
 #if DYNAMIC
         for (c : 0 .. SLOTS - 1) { queue_full[c].left = 1 }
         for (c : 0 .. QUEUE_SLOTS - 1) { queue_empty[c].left = QUEUE_EMPTY_ARRIVALS }
@@ -483,11 +481,12 @@ init
     :: c < CTAS -> running[c] == 0 -> c++
     :: else -> break
     od;
-    c = 0;
+    elsewhere == 0;
     d_step {
         for (c : 0 .. TILES - 1) { assert(done[c] == CTAS * READERS) }
         for (c : 0 .. RING - 1) {
-            assert(unread[c] == 0 && stage_empty[c].left == EMPTY_ARRIVALS && stage_full[c].left == FULL_ARRIVALS && stage_full[c].tx == 0)
+            assert(unread[c] == 0 && stage_empty[c].left == EMPTY_ARRIVALS);
+            assert(stage_full[c].left == FULL_ARRIVALS && stage_full[c].tx == 0)
         }
 #if DYNAMIC
         for (c : 0 .. SLOTS - 1) { assert(word_unread[c] == 0 && queue_full[c].left == 1 && queue_full[c].tx == 0) }

@@ -13,12 +13,14 @@ import tempfile
 import time
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline.pml")
-TIMEOUT = 120  # seconds of one exploration
-MEMORY = 2000  # MiB of one exploration
+TIMEOUT = 60  # seconds of one exploration
+MEMORY = 1500  # MiB of one exploration
 
+# Keys, without their cluster.
 COOP, PINGPONG = "tile=128x128,sched=coop", "tile=128x128,sched=pingpong"
-ONE_GROUP = "tile=64x128,sched=coop"
+ONE_GROUP, THREE_GROUPS = "tile=64x128,sched=coop", "tile=192x128,sched=coop"
 DYNAMIC = ",tiles=dynamic"
+BY_2X1, BY_1X2, BY_2X2, BY_4X1 = ",cluster=2x1", ",cluster=1x2", ",cluster=2x2", ",cluster=4x1"
 PROMOTED = "a=e4m3.k,b=e4m3.k,fp8acc=promoted,"
 
 
@@ -27,18 +29,82 @@ def size(stages, tiles, k_tiles, asynchronous=1, warps=1, clusters=1, first=0):
             "CLUSTERS": clusters, "FIRST": first}
 
 
-# Key and size.
+# Key and size. The larger ones are as large as finishes in seconds.
 CONFIGURATIONS = [
-    (COOP + ",cluster=1x1", size(2, 3, 3)),
-    (COOP + ",cluster=1x1", size(3, 3, 2)),
-    (PINGPONG + ",cluster=1x1", size(2, 3, 3)),
-    (PINGPONG + ",cluster=1x1", size(3, 3, 2)),
-    (COOP + ",cluster=2x1", size(2, 2, 2)),
-    (PINGPONG + ",cluster=2x1", size(2, 2, 2)),
+    (COOP, size(2, 3, 3)),
+    (COOP, size(3, 3, 2)),
+    (THREE_GROUPS, size(2, 3, 2)),
+    (PINGPONG, size(2, 3, 3)),
+    (PINGPONG, size(3, 3, 2)),
+    (PINGPONG, size(3, 4, 1)),
+    (PINGPONG, size(2, 3, 2, warps=2)),
+    (COOP, size(2, 2, 2, warps=2)),
+    (PROMOTED + "tile=128x128,sched=coop", size(2, 3, 3)),
+    (PROMOTED + "tile=128x192,sched=coop", size(2, 3, 3)),
+    (PROMOTED + "tile=64x128,sched=pingpong", size(2, 3, 3)),
+    (PROMOTED + "tile=64x192,sched=pingpong", size(2, 3, 3)),
+    (PINGPONG, size(2, 1, 2, clusters=2, first=1)),
+    (COOP + DYNAMIC, size(2, 3, 2, clusters=2)),
+    (COOP + DYNAMIC, size(2, 1, 2, clusters=2, first=1)),
+    (PINGPONG + DYNAMIC, size(2, 4, 2)),
+    (PINGPONG + DYNAMIC, size(2, 3, 2, clusters=2)),
+    (PINGPONG + DYNAMIC, size(2, 3, 2, clusters=2, first=1)),
+    (COOP + BY_2X1, size(2, 2, 2)),
+    (COOP + BY_1X2, size(2, 2, 2)),
+    (PINGPONG + BY_2X1, size(2, 2, 2)),
+    (PINGPONG + BY_1X2, size(2, 3, 3, 0)),
+    (ONE_GROUP + BY_2X1 + DYNAMIC, size(2, 1, 2)),
+    (COOP + BY_2X1 + DYNAMIC, size(2, 3, 2, 0, clusters=2)),
+    (PINGPONG + BY_2X1 + DYNAMIC, size(2, 2, 2, 0)),
+    (ONE_GROUP + BY_2X2, size(2, 2, 2, 0)),
+    (ONE_GROUP + BY_2X2 + DYNAMIC, size(2, 2, 1, 0)),
+    (ONE_GROUP + BY_4X1, size(2, 2, 2, 0)),
+    (ONE_GROUP + BY_4X1 + DYNAMIC, size(2, 2, 1, 0)),
+    (COOP + BY_2X2, size(2, 1, 2, 0)),
 ]
 
-# Name, key, size, text of the model, what it becomes. Each must be found.
+PRODUCER_WAITS = "PASSES(stage_empty[AT(cta, stage)], 1 - parity) ->\n                arrive"
+RELEASE_LATE = "!SIMPLE && k > 0 && warp == 0 -> finish_stage(cta, previous); release_stage(cta, previous)"
+RELEASE_EARLY = ("!SIMPLE && warp == 0 -> if :: k > 0 -> finish_stage(cta, previous) :: else fi; "
+                 "release_stage(cta, stage)")
+RELEASE_LAST = "!SIMPLE -> finish_stage(cta, previous); release_stage(cta, previous)"
+SKIP_STAGES = "#if PINGPONG\n        d_step { for (i : 1 .. K_TILES)"
+
+# What is wrong, key, size, (text of the model, what it becomes)... Each must be found.
 MUTATIONS = [
+    ("one arrival too few per stage", COOP, size(2, 2, 2), ("EMPTY_ARRIVALS 2", "EMPTY_ARRIVALS 1")),
+    ("one arrival too many per stage", PINGPONG + BY_2X1, size(2, 2, 2, 0), (" EMPTY_ARRIVALS 2", " EMPTY_ARRIVALS 3")),
+    ("one arrival too few per ticket", COOP + DYNAMIC, size(2, 3, 1),
+     ("QUEUE_EMPTY_ARRIVALS 8", "QUEUE_EMPTY_ARRIVALS 7")),
+    ("one arrival too many per ticket", COOP + DYNAMIC, size(2, 3, 1),
+     ("QUEUE_EMPTY_ARRIVALS 8", "QUEUE_EMPTY_ARRIVALS 9")),
+    ("too few bytes announced", COOP, size(2, 2, 2), ("A_SLICES + B_SLICES, FULL", "A_SLICES, FULL")),
+    ("stages released one step early", COOP, size(2, 2, 2), (RELEASE_LATE, RELEASE_EARLY),
+     (RELEASE_LAST, "!SIMPLE -> finish_stage(cta, previous)")),
+    ("last stage of a tile not released", COOP, size(2, 2, 2),
+     (RELEASE_LAST, "!SIMPLE -> finish_stage(cta, previous)")),
+    ("stages released to the own CTA only", COOP + BY_2X1, size(2, 2, 2, 0),
+     (":: EXCHANGE(cta, other) ->", ":: cta == other ->")),
+    ("no producer tail", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < 0 ->")),
+    ("a producer tail one stage short", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < STAGES - 1 ->")),
+    ("nobody waits for the tickets to be read", ONE_GROUP + BY_2X1 + DYNAMIC, size(2, 2, 1, 0),
+     ("k < QUEUE_SLOTS ->", "k < 0 ->")),
+    ("a ticket is sent before the last one is read", COOP + DYNAMIC, size(2, 3, 1),
+     ("PASSES(queue_empty[SLOT(count)], 1 - PARITY(count)) ->\n        for", "true ->\n        for")),
+    ("no turns", PINGPONG, size(2, 2, 2), ("PASSES(turn[me], turn_parity)", "true")),
+    ("turns begin with the other group", PINGPONG, size(2, 2, 2), ("turn_parity = 1 - group", "turn_parity = group")),
+    ("a group does not pass the other's stages", PINGPONG, size(2, 3, 3),
+     (SKIP_STAGES, SKIP_STAGES.replace("PINGPONG", "0"))),
+    ("producer waits for the wrong parity", COOP, size(2, 2, 2),
+     (PRODUCER_WAITS, PRODUCER_WAITS.replace("1 - parity", "parity"))),
+    ("producer waits for nothing", COOP, size(2, 2, 2), (PRODUCER_WAITS, "true ->\n                arrive")),
+    ("MMA warps wait for the wrong parity", COOP, size(2, 2, 2),
+     ("PASSES(stage_full[AT(cta, stage)], parity)", "PASSES(stage_full[AT(cta, stage)], 1 - parity)")),
+    ("the parity never changes", COOP, size(2, 2, 2), ("stage = 0; parity = 1 - parity\n", "stage = 0\n")),
+    # What the protocol needs and somebody else provides.
+    ("wgmma is not one operation of a warp group", COOP, size(2, 2, 2, warps=2),
+     ("#if WARPS == 4", "#if WARPS == 2\n#define COMPLETE(n) true\n#elif WARPS == 4")),
+    ("more clusters than tiles", PINGPONG + DYNAMIC, size(2, 1, 2, clusters=2, first=1)),
 ]
 
 
@@ -61,13 +127,12 @@ def run(command, folder, timeout=TIMEOUT):
     return done.stdout
 
 
-def explore(model, defines):
+def explore(model):
     """Explores a model; (what was found or None, number of states, seconds)."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in ("pipeline.pml", model), ("params.h", defines):
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                file.write(text)
+        with open(os.path.join(folder, "pipeline.pml"), "w", encoding="utf-8") as file:
+            file.write(model)
         run(["spin", "-a", "pipeline.pml"], folder)
         run(["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY}", "-o", "pan", "pan.c"], folder)
         output = run(["./pan", "-m1000000"], folder)
@@ -83,8 +148,10 @@ def explore(model, defines):
     return (found.group(1) if found else "an error"), float(states.group(1)), time.monotonic() - begin
 
 
-def defines_of(program, key, sizes):
-    return plan_numbers(program, key) + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
+def with_numbers(model, program, key, sizes):
+    """The model with the plan's numbers and the sizes in the place of params.h."""
+    numbers = plan_numbers(program, key) + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
+    return mutate(model, [('#include "params.h"\n', numbers)])
 
 
 def describe(key, sizes):
@@ -95,23 +162,25 @@ def describe(key, sizes):
     return words + (" asynchronous" if sizes["ASYNC"] else "")
 
 
-def check(name, expect_error, model, defines):
+def check(name, expect_error, make_model):
     """Explores, prints a line; whether it came out as expected."""
     try:
-        found, states, seconds = explore(model, defines)
+        found, states, seconds = explore(make_model())
         good = (found is not None) == expect_error
         result = "nothing found" if found is None else found
         print(f"{'ok  ' if good else 'FAIL'} {name}: {states:.0f} states, {seconds:.1f} s, {result}", flush=True)
         return good
     except (Failure, subprocess.TimeoutExpired) as error:
-        print(f"FAIL {name}: {error}", flush=True)
+        print(f"FAIL {name}: {str(error)[-1500:]}", flush=True)
         return False
 
 
-def mutate(model, old, new):
-    if model.count(old) != 1:
-        raise Failure(f"'{old}' stands {model.count(old)} times in the model, not once")
-    return model.replace(old, new)
+def mutate(model, changes):
+    for old, new in changes:
+        if model.count(old) != 1:
+            raise Failure(f"'{old}' stands {model.count(old)} times in the model, not once")
+        model = model.replace(old, new)
+    return model
 
 
 def main():
@@ -126,14 +195,16 @@ def main():
     with open(MODEL, encoding="utf-8") as file:
         model = file.read()
     good = True
-    for key, sizes in CONFIGURATIONS:
-        name = describe(key, sizes)
+    begin = time.monotonic()
+    runs = [("", key, sizes) for key, sizes in CONFIGURATIONS]
+    for what, key, sizes, *changes in runs + (MUTATIONS if options.mutations else []):
+        if "cluster=" not in key:
+            key += ",cluster=1x1"
+        name = f"{what + ': ' if what else ''}{describe(key, sizes)}"
         if options.only in name:
-            good &= check(name, False, model, defines_of(options.model_params, key, sizes))
-    for what, key, sizes, old, new in MUTATIONS if options.mutations else []:
-        name = f"mutation '{what}', {describe(key, sizes)}"
-        if options.only in name:
-            good &= check(name, True, mutate(model, old, new), defines_of(options.model_params, key, sizes))
+            good &= check(name, what != "", lambda key=key, sizes=sizes, changes=changes: mutate(
+                with_numbers(model, options.model_params, key, sizes), changes))
+    print(f"{time.monotonic() - begin:.0f} s in all")
     return 0 if good else 1
 
 
