@@ -192,9 +192,7 @@ static void add_benchmark(struct cases *cases)
     for (int i = 0, at = 0, length; sscanf(benchmark_keys + at, "%95s%n", word, &length) == 1;
          i++, at += length) {
         const int size = i < 2 ? 1024 : 4096;
-        const double eps = strstr(word, "fast") ? 3e-2 : /* section 7.2's own bound */ strstr(word, "a=e")
-                                                         ? 1e-4
-                                                         : 1e-5;
+        const double eps = strstr(word, "fast") ? 3e-2 : strstr(word, "a=e") ? 1e-4 : 1e-5;
         struct variant v = variant_of("7.2 functional matrix", eps);
         v.batch = i < 2 ? 3 : 1;
         v.permuted = i < 2;
