@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gj_key_check: every reason for which a key is refused, each a sentence with its numbers.
  *
- * Only what has run and was exact on hardware is accepted: docs/verification.md. */
+ * What is accepted stands behind runs on hardware: the full product of the structural fields and a covering
+ * array of all triples of values, all exact (docs/verification.md). */
 #include "plan/check.h"
 
 #include "base/error_build.h"
