@@ -172,20 +172,35 @@ enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu
     return GJ_OK;
 }
 
+enum gj_status gj_stream_is_capturing(const gj_driver *driver, void *stream, bool *is_capturing,
+                                      gj_error **error)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult result = driver->cuStreamIsCapturing_fn((CUstream)stream, &capture);
+    if (result != CUDA_SUCCESS)
+        return gj_driver_fail(driver, result, GJ_STAGE_LAUNCH, error, "the stream cannot be queried");
+    *is_capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    return GJ_OK;
+}
+
+enum gj_status gj_stream_may_prepare(const gj_driver *driver, void *stream, int device, gj_error **error)
+{
+    bool is_capturing = false;
+    GJ_TRY(gj_stream_is_capturing(driver, stream, &is_capturing, error));
+    if (is_capturing)
+        GJ_FAIL(error, GJ_ERR_NOT_PREPARED, GJ_STAGE_LAUNCH,
+                "the stream is capturing and the kernel is not prepared on device %d: call gj_kernel_prepare "
+                "first",
+                device);
+    return GJ_OK;
+}
+
 enum gj_status gj_stream_may_load(const gj_driver *driver, void *stream, gj_error **error)
 {
     int device;
     struct gj_gpu_info info;
     GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = driver->cuStreamIsCapturing_fn((CUstream)stream, &capture);
-    if (result != CUDA_SUCCESS)
-        return gj_driver_fail(driver, result, GJ_STAGE_LAUNCH, error, "the stream cannot be queried");
-    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        GJ_FAIL(error, GJ_ERR_NOT_PREPARED, GJ_STAGE_LAUNCH,
-                "the stream is capturing and the kernel is not prepared on device %d: call gj_kernel_prepare "
-                "first",
-                device);
+    GJ_TRY(gj_stream_may_prepare(driver, stream, device, error));
     return gj_gpu_require(driver, device, &info, error);
 }
 

@@ -4,6 +4,7 @@
 #ifndef GJ_CUDA_GPU_H
 #define GJ_CUDA_GPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <gemmjit/error.h>
@@ -38,6 +39,12 @@ enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu
  * Returns GJ_OK; GJ_ERR_NO_DEVICE: no context is current; GJ_ERR_DRIVER. */
 enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error);
 
+/* Whether the stream is being captured into a graph. Returns GJ_OK; GJ_ERR_DRIVER. */
+enum gj_status gj_stream_is_capturing(const gj_driver *driver, void *stream, bool *is_capturing,
+                                      gj_error **error);
+/* Whether a kernel may be prepared on the stream's device, which is `device`, for a launch on it now.
+ * Returns GJ_OK; GJ_ERR_NOT_PREPARED: the stream is capturing; GJ_ERR_DRIVER. */
+enum gj_status gj_stream_may_prepare(const gj_driver *driver, void *stream, int device, gj_error **error);
 /* Whether a cubin may be loaded for a launch on the stream now.
  * Returns GJ_OK; GJ_ERR_NOT_PREPARED: the stream is capturing, and loading would invalidate that on some
  * drivers; GJ_ERR_NO_DEVICE: no context, or not compute capability 9.0; GJ_ERR_DRIVER. */

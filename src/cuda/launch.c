@@ -195,13 +195,11 @@ static enum gj_status take_counter(struct gj_loaded *loaded, int device, CUstrea
                                    unsigned int **counter, gj_error **error)
 {
     struct gj_on_device *const on = &loaded->devices[device];
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = loaded->driver->cuStreamIsCapturing_fn(stream, &capture);
-    if (result != CUDA_SUCCESS)
-        return gj_driver_fail(loaded->driver, result, GJ_STAGE_LAUNCH, error, "the stream cannot be queried");
+    bool is_capturing = false;
+    GJ_TRY(gj_stream_is_capturing(loaded->driver, stream, &is_capturing, error));
     const unsigned half = GJ_COUNTERS / 2;
     unsigned index;
-    if (capture == CU_STREAM_CAPTURE_STATUS_NONE) {
+    if (!is_capturing) {
         index = atomic_fetch_add_explicit(&on->eager, 1, memory_order_relaxed) % half;
     } else {
         index = atomic_fetch_add_explicit(&on->captured, 1, memory_order_relaxed);
@@ -224,15 +222,7 @@ static enum gj_status prepare_for(struct gj_loaded *loaded, int device, CUstream
     if (device >= 0 && device < GJ_DEVICES_MAX &&
         atomic_load_explicit(&loaded->devices[device].ready, memory_order_acquire))
         return GJ_OK;
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = loaded->driver->cuStreamIsCapturing_fn(stream, &capture);
-    if (result != CUDA_SUCCESS)
-        return gj_driver_fail(loaded->driver, result, GJ_STAGE_LAUNCH, error, "the stream cannot be queried");
-    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        GJ_FAIL(error, GJ_ERR_NOT_PREPARED, GJ_STAGE_LAUNCH,
-                "the stream is capturing and the kernel is not prepared on device %d: call gj_kernel_prepare "
-                "first",
-                device);
+    GJ_TRY(gj_stream_may_prepare(loaded->driver, stream, device, error));
     return gj_loaded_prepare(loaded, device, error);
 }
 
