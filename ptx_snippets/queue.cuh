@@ -24,6 +24,15 @@ DEVICE void send_word(u32 address, u32 barrier, u32 word)
         )ptx" ::"r"(address), "r"(barrier), "r"(word) : "memory");
 }
 
+// One thread. Writes a word of this CTA's shared memory.
+DEVICE void store_shared_word(u32 address, u32 word)
+{
+    asm volatile(R"ptx(
+        // ptx_snippets/queue.cuh store_shared_word
+        st.shared.u32 [%0], %1;
+        )ptx" ::"r"(address), "r"(word) : "memory");
+}
+
 // Any threads. Reads a word of this CTA's shared memory.
 DEVICE u32 load_shared_word(u32 address)
 {

@@ -63,13 +63,40 @@ DEVICE u32 queue_parity(const struct tile_queue *queue)
 // One thread, or a whole warp with its lane 0 releasing: reads the next ticket.
 DEVICE void queue_read(struct tile_queue *queue, u32 smem, bool releases)
 {
-    const u32 slot = queue_slot(queue);
+    const u32 slot = queue_slot(queue), empty = smem + QUEUE_EMPTY_BARRIERS + 8 * slot;
     mbarrier_wait(smem + QUEUE_FULL_BARRIERS + 8 * slot, queue_parity(queue));
     queue->work = load_shared_word(smem + SMEM_QUEUE + 4 * slot);
     queue->count++;
+#if CLUSTER_SIZE > 1
     fence_proxy_async_shared(); // the read comes before the asynchronous write that reuses the slot
     if (releases)
-        mbarrier_arrive_cluster(cluster_address(smem + QUEUE_EMPTY_BARRIERS + 8 * slot, 0));
+        mbarrier_arrive_cluster(cluster_address(empty, 0));
+#else
+    if (releases)
+        mbarrier_arrive(empty);
+#endif
+}
+
+// One thread. Tells every CTA of the cluster the ticket of a slot.
+DEVICE void queue_send(u32 smem, u32 slot, u32 work)
+{
+    const u32 word = smem + SMEM_QUEUE + 4 * slot, full = smem + QUEUE_FULL_BARRIERS + 8 * slot;
+#if CLUSTER_SIZE > 1
+    for (u32 r = 0; r < CLUSTER_SIZE; r++)
+        send_word(cluster_address(word, r), cluster_address(full, r), work);
+#else
+    store_shared_word(word, work);
+    mbarrier_arrive(full);
+#endif
+}
+#else
+// The next tile is known without asking.
+DEVICE void queue_step(struct tile_queue *queue)
+{
+#if !TILES_ONCE
+    queue->work += num_clusters();
+#endif
+    queue->count++;
 }
 #endif
 
@@ -84,15 +111,10 @@ DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_
     const u32 slot = queue_slot(queue);
     queue->work = num_clusters() + take_ticket(params->tile_counter, params->schedule.num_tiles - 1);
     mbarrier_wait(smem + QUEUE_EMPTY_BARRIERS + 8 * slot, queue_parity(queue) ^ 1);
-    for (u32 r = 0; r < CLUSTER_SIZE; r++)
-        send_word(cluster_address(smem + SMEM_QUEUE + 4 * slot, r),
-                  cluster_address(smem + QUEUE_FULL_BARRIERS + 8 * slot, r), queue->work);
-    queue->count++;
-#elif TILES_ONCE
+    queue_send(smem, slot, queue->work);
     queue->count++;
 #else
-    queue->work += num_clusters();
-    queue->count++;
+    queue_step(queue);
 #endif
 }
 
@@ -102,11 +124,8 @@ DEVICE void queue_next(struct tile_queue *queue, u32 smem)
 #if TILES_DYNAMIC
     __syncwarp();
     queue_read(queue, smem, threadIdx.x % 32 == 0);
-#elif TILES_ONCE
-    queue->count++;
 #else
-    queue->work += num_clusters();
-    queue->count++;
+    queue_step(queue);
 #endif
 }
 

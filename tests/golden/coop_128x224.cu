@@ -436,18 +436,23 @@ DEVICE struct tile_index queue_tile(const struct tile_queue *queue, const struct
     return tile;
 }
 
-// The producer thread of a CTA moves on to the next tile; that of the cluster's first CTA also tells everyone.
-DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_params *params, u32 rank)
+// The next tile is known without asking.
+DEVICE void queue_step(struct tile_queue *queue)
 {
     queue->work += num_clusters();
     queue->count++;
 }
 
+// The producer thread of a CTA moves on to the next tile; that of the cluster's first CTA also tells everyone.
+DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_params *params, u32 rank)
+{
+    queue_step(queue);
+}
+
 // A whole MMA warp moves on to the next tile of its CTA.
 DEVICE void queue_next(struct tile_queue *queue, u32 smem)
 {
-    queue->work += num_clusters();
-    queue->count++;
+    queue_step(queue);
 }
 
 // The producer of the first CTA waits until everyone has read every ticket: until then arrivals are under way.

@@ -142,6 +142,14 @@ static const float *pair_of(const struct gj_key *key, int variant, float effecti
     return pair;
 }
 
+void problem_set_scalars(struct rig *rig, const struct problem *problem, int variant, int from)
+{
+    gj_error *error = NULL;
+    must(gj_device_write(rig->device, problem->scalars + 2 * (variant % NUM_PAIRS),
+                         scalar_pairs[from % NUM_PAIRS], sizeof scalar_pairs[0], &error),
+         error, "scalars");
+}
+
 static bool in_place(const struct gj_key *key, int variant)
 {
     return variant % 2 == 1 && key->c.dtype == key->d.dtype && key->c.major == key->d.major;

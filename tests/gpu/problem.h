@@ -45,6 +45,9 @@ void problem_relaunch(struct rig *rig, const struct problem *problem, const stru
 void problem_compare(struct rig *rig, const struct problem *problem, const struct gj_key *key, int variant,
                      unsigned *wrong);
 
+/* Puts the scalars of variant `from` where launches with `variant` look for them. */
+void problem_set_scalars(struct rig *rig, const struct problem *problem, int variant, int from);
+
 /* Puts poison (and C, where it is D) where D goes. */
 void problem_prepare(struct rig *rig, const struct problem *problem, const struct gj_key *key, int variant);
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes verification.md, numerics_table.md and performance_bf16.md from what this GPU shows; docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
-# BIN_DIRECTORY holds gpu_matrix, gpu_cases, gpu_numerics and gpu_bench.
+# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics and gpu_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -44,6 +44,18 @@ sanitize() {
     table basic 160 "$bin/gpu_matrix" "${common[@]}" --set basic --dense-shapes --repeats 1000 --jobs 15
     table covering 200 "$bin/gpu_matrix" "${common[@]}" --set covering --repeats 20 --jobs 15
 } >"$out/verification.md"
+{
+    echo '## Extents past 2^31 elements, exact'
+    echo
+    echo '`gpu_extremes`: everything in D compared, and what lies between its rows.'
+    echo
+    table extremes 100 "$bin/gpu_extremes" "${common[@]}"
+    echo '## Replays of a graph, exact'
+    echo
+    echo '`gpu_graph`: launches captured once; alpha and beta change in device memory between replays.'
+    echo
+    table graph 60 "$bin/gpu_graph" "${common[@]}"
+} >>"$out/verification.md"
 if [ -x "$bin/gpu_cases" ]; then
     {
         echo '## Cases of quack 0.2.0, random data'
