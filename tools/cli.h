@@ -182,6 +182,10 @@ bool cli_disassembler_find(char *path, size_t capacity);
 /* Adds the disassembly of a cubin to *text. GJ_ERR_NO_COMPILER: no nvdisasm. */
 enum gj_status cli_disassemble(const void *cubin, size_t bytes, struct gj_strbuf *text, gj_error **error);
 
+/* Reads a JSON document of at most 16 MiB; the caller deletes it. What is no JSON is told with line and
+ * column. (cli_json_file.c) */
+enum gj_status cli_json_read(const char *path, cJSON **document, gj_error **error);
+
 /* Reads the keys of a manifest; each a malloc'ed text in a malloc'ed array. (cli_manifest.c) */
 enum gj_status cli_manifest_read(const char *path, char ***keys, size_t *num_keys, gj_error **error);
 
