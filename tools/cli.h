@@ -31,6 +31,8 @@ enum cli_option {
     CLI_EMIT,
     CLI_OUTPUT,
     CLI_MANIFEST,
+    CLI_SHARD,
+    CLI_DRY_RUN,
     CLI_JOBS,
     CLI_M,
     CLI_N,

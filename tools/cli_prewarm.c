@@ -104,6 +104,15 @@ static enum gj_status check_cache(struct prewarm *prewarm, gj_error **error)
     return status;
 }
 
+static enum gj_status compile_all(struct prewarm *prewarm, gj_error **error)
+{
+    GJ_TRY(check_cache(prewarm, error));
+    GJ_TRY(cli_context_open(prewarm->cli, &prewarm->context, error));
+    do_all(prewarm);
+    gj_stats(prewarm->context, &prewarm->stats);
+    return prewarm_report(prewarm, error);
+}
+
 enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
 {
     struct prewarm prewarm = {.cli = cli};
@@ -112,16 +121,11 @@ enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
                 "prewarm contradicts --no-cache: it fills the disk cache");
     enum gj_status status = prewarm_read(&prewarm, error);
     if (status == GJ_OK)
-        status = prewarm_choose_workers(&prewarm, error);
-    if (status == GJ_OK)
-        status = check_cache(&prewarm, error);
-    if (status == GJ_OK)
-        status = cli_context_open(cli, &prewarm.context, error);
-    if (status == GJ_OK) {
-        do_all(&prewarm);
-        gj_stats(prewarm.context, &prewarm.stats);
-        status = prewarm_report(&prewarm, error);
-    }
+        status = prewarm_choose_workers(&prewarm, prewarm.num_items, error);
+    if (status == GJ_OK && cli->options.count[CLI_DRY_RUN])
+        status = prewarm_print_plan(&prewarm, error);
+    else if (status == GJ_OK)
+        status = compile_all(&prewarm, error);
     for (size_t i = 0; i < prewarm.num_items; i++)
         gj_error_free(&prewarm.items[i].error);
     free(prewarm.items);

@@ -93,35 +93,66 @@ static enum gj_status check_keys(struct prewarm *prewarm, const char *source, co
     return refused ? GJ_ERR_KEY : GJ_OK;
 }
 
-enum gj_status prewarm_read(struct prewarm *prewarm, gj_error **error)
+/* Each key comes from one kind of source. */
+static enum gj_status check_sources(const struct cli *cli, gj_error **error)
+{
+    static const enum cli_option sources[] = {CLI_KEY, CLI_MANIFEST};
+    const char *given = NULL;
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        if (cli->options.count[sources[i]] == 0)
+            continue;
+        const char *const name = cli_option_rows[sources[i]].name;
+        if (given)
+            GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "%s and %s are both given", given, name);
+        given = name;
+    }
+    if (given == NULL)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "no key is given: use --key TEXT or --manifest FILE");
+    return GJ_OK;
+}
+
+static enum gj_status make_items(struct prewarm *prewarm, size_t count, gj_error **error)
+{
+    prewarm->items = calloc(count, sizeof(*prewarm->items));
+    if (prewarm->items == NULL)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for %zu keys", count);
+    prewarm->num_items = count;
+    return GJ_OK;
+}
+
+static enum gj_status read_manifest(struct prewarm *prewarm, const char *path, gj_error **error)
+{
+    char **keys = NULL;
+    size_t count = 0;
+    GJ_TRY(cli_manifest_read(path, &keys, &count, error));
+    enum gj_status status = make_items(prewarm, count, error);
+    if (status == GJ_OK)
+        status = check_keys(prewarm, path, (const char *const *)keys, count, error);
+    for (size_t i = 0; i < count; i++)
+        free(keys[i]);
+    free(keys);
+    return status;
+}
+
+static enum gj_status read_options(struct prewarm *prewarm, gj_error **error)
 {
     const struct cli_options *const options = &prewarm->cli->options;
-    const char *const manifest = options->text[CLI_MANIFEST];
-    if (manifest && options->num_keys > 0)
-        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "--key and --manifest are both given");
-    if (!manifest && options->num_keys == 0)
-        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "no key is given: use --key TEXT or --manifest FILE");
-    char **read = NULL;
-    size_t count = options->num_keys;
-    if (manifest)
-        GJ_TRY(cli_manifest_read(manifest, &read, &count, error));
-    enum gj_status status = GJ_OK;
-    prewarm->items = calloc(count, sizeof(*prewarm->items));
-    prewarm->num_items = count;
-    if (prewarm->items == NULL) {
-        status =
-            gj_error_make(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, 0, "", "no memory for %zu keys", count);
-        prewarm->num_items = 0;
-    }
-    if (status == GJ_OK)
-        status =
-            check_keys(prewarm, manifest, manifest ? (const char *const *)read : options->keys, count, error);
-    if (status == GJ_OK)
-        status = merge_doubles(prewarm, error);
-    for (size_t i = 0; manifest && i < count; i++)
-        free(read[i]);
-    free(read);
-    return status;
+    GJ_TRY(make_items(prewarm, options->num_keys, error));
+    return check_keys(prewarm, NULL, options->keys, options->num_keys, error);
+}
+
+enum gj_status prewarm_read(struct prewarm *prewarm, gj_error **error)
+{
+    const struct cli *const cli = prewarm->cli;
+    GJ_TRY(check_sources(cli, error));
+    GJ_TRY(prewarm_shard_read(cli, &prewarm->shard, error));
+    if (cli->options.count[CLI_MANIFEST])
+        GJ_TRY(read_manifest(prewarm, cli->options.text[CLI_MANIFEST], error));
+    else
+        GJ_TRY(read_options(prewarm, error));
+    GJ_TRY(merge_doubles(prewarm, error));
+    prewarm_shard_cut(prewarm);
+    return GJ_OK;
 }
 
 /* -- Threads ------------------------------------------------------------------------------------------- */
@@ -141,7 +172,7 @@ static int64_t available_mb(void)
     return kb / 1024;
 }
 
-enum gj_status prewarm_choose_workers(struct prewarm *prewarm, gj_error **error)
+enum gj_status prewarm_choose_workers(struct prewarm *prewarm, size_t num_tasks, gj_error **error)
 {
     cpu_set_t processors;
     int64_t workers = sched_getaffinity(0, sizeof(processors), &processors) == 0 ? CPU_COUNT(&processors) : 1;
@@ -151,8 +182,8 @@ enum gj_status prewarm_choose_workers(struct prewarm *prewarm, gj_error **error)
     GJ_TRY(cli_option_int(prewarm->cli, CLI_JOBS, 1, WORKERS_MAX, &workers, error));
     if (workers > WORKERS_MAX)
         workers = WORKERS_MAX;
-    if (workers > (int64_t)prewarm->num_items)
-        workers = (int64_t)prewarm->num_items;
+    if (workers > (int64_t)num_tasks)
+        workers = (int64_t)num_tasks;
     prewarm->num_workers = workers < 1 ? 1 : (int)workers;
     return GJ_OK;
 }

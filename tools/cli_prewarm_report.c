@@ -102,6 +102,7 @@ static enum gj_status print_document(const struct prewarm *prewarm, const struct
 {
     struct cli *const cli = prewarm->cli;
     cJSON *const document = cli_json_object(cli);
+    prewarm_add_source(prewarm, document);
     cJSON *const keys = cli_json_array(cli, document, "keys");
     for (size_t i = 0; i < prewarm->num_items; i++)
         cli_json_append(cli, keys, item_object(cli, &prewarm->items[i]));
@@ -128,16 +129,20 @@ enum gj_status prewarm_report(struct prewarm *prewarm, gj_error **error)
     struct cli *const cli = prewarm->cli;
     const struct tally tally = count_items(prewarm);
     cli->exit_status = exit_status(&tally);
-    char not_stored[48] = "";
+    char not_stored[48] = "", shard[96] = "";
     if (tally.not_stored > 0)
         snprintf(not_stored, sizeof(not_stored), ", %zu not stored", tally.not_stored);
     if (tally.not_stored > 0)
         cli_say(cli, "gemmjit: %zu cubin%s could not be written to the disk cache", tally.not_stored,
                 tally.not_stored == 1 ? "" : "s");
+    if (prewarm->shard.count > 1)
+        snprintf(shard, sizeof(shard),
+                 "shard %lld of %lld, %zu of %zu keys: ", (long long)prewarm->shard.number,
+                 (long long)prewarm->shard.count, prewarm->num_items, prewarm->num_all);
     if (cli->options.count[CLI_QUIET] == 0)
-        cli_say(cli, "%zu compiled, %zu on disk, %zu failed%s in %.2f s with %d thread%s", tally.compiled,
-                tally.disk, tally.failed, not_stored, prewarm->wall_ms / 1000, prewarm->num_workers,
-                prewarm->num_workers == 1 ? "" : "s");
+        cli_say(cli, "%s%zu compiled, %zu on disk, %zu failed%s in %.2f s with %d thread%s", shard,
+                tally.compiled, tally.disk, tally.failed, not_stored, prewarm->wall_ms / 1000,
+                prewarm->num_workers, prewarm->num_workers == 1 ? "" : "s");
     if (cli->json)
         return print_document(prewarm, &tally, error);
     print_table(prewarm);

@@ -35,7 +35,7 @@ const struct cli_verb cli_verbs[] = {
     },
     {
         .name = "prewarm",
-        .usage = "(--key TEXT ... | --manifest FILE) [-j N] [--json]",
+        .usage = "(--key TEXT ... | --manifest FILE) [--shard I/N] [-j N] [--dry-run] [--json]",
         .summary = "compile keys into the disk cache",
         .details =
             "A manifest is {\"version\": 1, \"keys\": [\"TEXT\", ...]} and has no other member. Every key "
@@ -43,8 +43,12 @@ const struct cli_verb cli_verbs[] = {
             "checked before the first compile; keys that are equal are compiled once. A key that is in\n"
             "the cache already is not compiled again, and where the cache cannot be written nothing is\n"
             "compiled. A cubin that does not reach the disk counts as a failure. --key may be given several\n"
-            "times.\n",
-        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
+            "times.\n"
+            "\n"
+            "The N shards of a list of keys are disjoint and together all of it, on every machine and in\n"
+            "whatever order the keys were given.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_SHARD) | CLI_BIT(CLI_DRY_RUN) |
+                   CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
         .run = cli_prewarm,
     },
     {

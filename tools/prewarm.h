@@ -14,21 +14,39 @@ struct prewarm_item {
     struct gj_kernel_info info; /* when status is GJ_OK; lives as long as the context */
 };
 
+/* --shard: part `number`, from 1, of `count` parts. */
+struct prewarm_shard {
+    int64_t number, count;
+};
+
 struct prewarm {
     struct cli *cli;
     gj_context *context;
-    struct prewarm_item *items;
-    size_t num_items;
+    struct prewarm_item *items; /* of this shard */
+    size_t num_items, num_all;  /* num_all: of all shards */
+    struct prewarm_shard shard;
     int num_workers;
     double wall_ms;
     gj_error *read_only; /* why the cache cannot be written, so that nothing is compiled; else NULL */
     struct gj_stats stats;
 };
 
-/* Fills items from --key and --manifest: every key is checked, doubles are merged. (cli_prewarm_input.c) */
+/* Fills items: every key is checked, doubles are merged, other shards' keys are dropped.
+ * (cli_prewarm_input.c) */
 enum gj_status prewarm_read(struct prewarm *prewarm, gj_error **error);
-/* How many threads to use: -j, else what processors and memory allow. */
-enum gj_status prewarm_choose_workers(struct prewarm *prewarm, gj_error **error);
+/* How many threads to use for num_tasks: -j, else what processors and memory allow. */
+enum gj_status prewarm_choose_workers(struct prewarm *prewarm, size_t num_tasks, gj_error **error);
+
+/* Reads --shard; 1 of 1 when it is not given. (cli_prewarm_shard.c) */
+enum gj_status prewarm_shard_read(const struct cli *cli, struct prewarm_shard *shard, gj_error **error);
+/* Keeps the items of this shard, in the order of their texts. */
+void prewarm_shard_cut(struct prewarm *prewarm);
+
+/* Fills cli->out with what --dry-run shows. (cli_prewarm_plan.c) */
+enum gj_status prewarm_print_plan(const struct prewarm *prewarm, gj_error **error);
+/* Adds to a document where the keys are from: shard, and model if there is one. */
+void prewarm_add_source(const struct prewarm *prewarm, cJSON *document);
+
 /* Fills cli->out and sets cli->exit_status. (cli_prewarm_report.c) */
 enum gj_status prewarm_report(struct prewarm *prewarm, gj_error **error);
 

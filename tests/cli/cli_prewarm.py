@@ -57,6 +57,56 @@ class Manifest(CliCase):
         self.refused("prewarm", "--manifest", "x", "--key", "", message="--key and --manifest are both given")
 
 
+class Shards(CliCase):
+    KEYS = [f"tile={m}x{n},cluster=1x1" for m in (64, 128) for n in (16, 32, 48, 64, 80)]
+
+    def listed(self, keys, *more):
+        return self.gemmjit("prewarm", *[f"--key={key}" for key in keys], "--dry-run", *more, err="").out.splitlines()
+
+    def test_partition(self):
+        """Disjoint, complete, balanced, and the same whatever the order and the form of the keys."""
+        everything = self.listed(self.KEYS)
+        self.assertEqual(everything, self.listed(self.KEYS + self.KEYS[:3]))
+        self.assertEqual(len(set(everything)), 10)
+        turned = [",".join(reversed(key.split(","))) for key in reversed(self.KEYS)]
+        manifest = self.write("m.json", json.dumps({"version": 1, "keys": turned}))
+        for count in (1, 2, 3, 7, 10, 11, 1000000):
+            found = []
+            for number in range(1, min(count, 12) + 1):
+                shard = f"{number}/{count}"
+                part = self.listed(self.KEYS, "--shard", shard)
+                self.assertIn(len(part) - 10 // count, (0, 1))
+                other = self.gemmjit("prewarm", "--manifest", manifest, "--dry-run", "--shard", shard, "--json").json()
+                self.assertEqual(other, {"shard": {"number": number, "count": count}, "num_all": 10,
+                                         "keys": other["keys"]})
+                self.assertEqual(sorted(other["keys"]), sorted(part))
+                found += part
+            self.assertEqual(sorted(found), sorted(everything), count)
+        self.assertFalse(os.path.exists(self.cache), "a dry run touches no cache")
+
+    def test_dealt_in_order_of_the_texts(self):
+        keys = sorted(self.listed(self.KEYS))
+        self.assertEqual(self.listed(self.KEYS, "--shard=2/4"), keys[1::4])
+
+    def test_bad_shard(self):
+        for text in ("", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "1/", "/2", "1 /2", "+1/2", "a/b", "1/1000001",
+                     "18446744073709551617/18446744073709551618"):
+            self.refused("prewarm", "--key", SMALL, "--shard", text,
+                         message=f"--shard {text}: allowed is I/N with I from 1 to N and N up to 1000000")
+
+    def test_compile_in_parts(self):
+        """The parts fill one cache; what is there already is not compiled again; a shard may be empty."""
+        self.need_nvrtc()
+        keys = [f"--key={key}" for key in self.KEYS[:3]]
+        first = self.gemmjit("prewarm", *keys, "--shard=1/2", "-j1")
+        self.assertRegex(first.err, r"\nshard 1 of 2, 2 of 3 keys: 2 compiled, 0 on disk, 0 failed in ")
+        again = self.gemmjit("prewarm", *keys, "--json", "-q", err="").json()
+        self.assertEqual((again["compiled"], again["disk"]), (1, 2))
+        empty = self.gemmjit("prewarm", *keys, "--shard=4/4")
+        self.assertRegex(empty.err, r"\Ashard 4 of 4, 0 of 3 keys: 0 compiled, 0 on disk, 0 failed in ")
+        self.assertEqual(len(empty.out.splitlines()), 1)
+
+
 class Prewarm(CliCase):
     def test_twice(self):
         self.need_nvrtc()

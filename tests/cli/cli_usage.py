@@ -20,11 +20,6 @@ class Options(CliCase):
     def test_unknown_option(self):
         self.refused("show", "--emt=key", message="unknown option --emt; gemmjit show --help lists the options")
 
-    def test_options_of_later_releases(self):
-        for option in ("--shard", "--model"):
-            self.refused("prewarm", option, "1/2",
-                         message=f"unknown option {option}; gemmjit prewarm --help lists the options")
-
     def test_option_of_another_verb(self):
         self.refused("keys", "--tile", "128x128",
                      message="unknown option --tile; gemmjit keys --help lists the options")
