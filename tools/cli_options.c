@@ -12,6 +12,12 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_EMIT] = {"--emit", "WHAT", "source, ptx, sass, plan, key or resources"},
     [CLI_OUTPUT] = {"-o", "FILE", "write to FILE instead of stdout: whole or not at all"},
     [CLI_MANIFEST] = {"--manifest", "FILE", "read the keys from a JSON file"},
+    [CLI_MODEL] = {"--model", "FILE", "take the keys of a model, from its Hugging Face config.json"},
+    [CLI_TP] = {"--tp", "N", "tensor-parallel degree of the model (default: 1)"},
+    [CLI_DTYPE] = {"--dtype", "bf16|f16", "type of the model (default: that of its config, else bf16)"},
+    [CLI_FP8] = {"--fp8", NULL, "weights and activations are e4m3, but for the router and the head"},
+    [CLI_M_MAX] = {"--m-max", "N", "the most tokens of one call (default: 16384)"},
+    [CLI_SMS] = {"--sms", "N", "SMs of the GPU (default: 132, those of an H100 SXM and an H200)"},
     [CLI_SHARD] = {"--shard", "I/N", "compile part I of N of the keys, I from 1 to N"},
     [CLI_DRY_RUN] = {"--dry-run", NULL, "print what would be compiled, and compile nothing"},
     [CLI_JOBS] = {"-j", "N", "compile in N threads, 1 to 256 (default: by processors, memory and keys)"},
@@ -32,7 +38,9 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
 #define FAIL_USAGE(error, ...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, __VA_ARGS__)
 
 /* These name a file, a directory or a stage, of which none has an empty name. Others read their value. */
-#define NEVER_EMPTY (CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_CACHE_DIR))
+#define NEVER_EMPTY                                                                         \
+    (CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_MODEL) | \
+     CLI_BIT(CLI_CACHE_DIR))
 
 #define QUOTE(input) gj_utf8_quote((input), strlen(input)).text
 

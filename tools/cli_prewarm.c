@@ -129,6 +129,7 @@ enum gj_status cli_prewarm(struct cli *cli, gj_error **error)
     for (size_t i = 0; i < prewarm.num_items; i++)
         gj_error_free(&prewarm.items[i].error);
     free(prewarm.items);
+    model_free(&prewarm.model);
     gj_error_free(&prewarm.read_only);
     gj_context_close(&prewarm.context);
     return status;

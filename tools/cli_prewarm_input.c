@@ -96,7 +96,7 @@ static enum gj_status check_keys(struct prewarm *prewarm, const char *source, co
 /* Each key comes from one kind of source. */
 static enum gj_status check_sources(const struct cli *cli, gj_error **error)
 {
-    static const enum cli_option sources[] = {CLI_KEY, CLI_MANIFEST};
+    static const enum cli_option sources[] = {CLI_KEY, CLI_MANIFEST, CLI_MODEL};
     const char *given = NULL;
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
         if (cli->options.count[sources[i]] == 0)
@@ -107,7 +107,8 @@ static enum gj_status check_sources(const struct cli *cli, gj_error **error)
         given = name;
     }
     if (given == NULL)
-        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "no key is given: use --key TEXT or --manifest FILE");
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
+                "no key is given: use --key TEXT, --manifest FILE or --model FILE");
     return GJ_OK;
 }
 
@@ -146,7 +147,10 @@ enum gj_status prewarm_read(struct prewarm *prewarm, gj_error **error)
     const struct cli *const cli = prewarm->cli;
     GJ_TRY(check_sources(cli, error));
     GJ_TRY(prewarm_shard_read(cli, &prewarm->shard, error));
-    if (cli->options.count[CLI_MANIFEST])
+    GJ_TRY(prewarm_model_options(prewarm, error));
+    if (cli->options.count[CLI_MODEL])
+        GJ_TRY(prewarm_model_read(prewarm, error));
+    else if (cli->options.count[CLI_MANIFEST])
         GJ_TRY(read_manifest(prewarm, cli->options.text[CLI_MANIFEST], error));
     else
         GJ_TRY(read_options(prewarm, error));

@@ -35,7 +35,7 @@ const struct cli_verb cli_verbs[] = {
     },
     {
         .name = "prewarm",
-        .usage = "(--key TEXT ... | --manifest FILE) [--shard I/N] [-j N] [--dry-run] [--json]",
+        .usage = "(--key TEXT ... | --manifest FILE | --model FILE) [options]",
         .summary = "compile keys into the disk cache",
         .details =
             "A manifest is {\"version\": 1, \"keys\": [\"TEXT\", ...]} and has no other member. Every key "
@@ -45,10 +45,18 @@ const struct cli_verb cli_verbs[] = {
             "compiled. A cubin that does not reach the disk counts as a failure. --key may be given several\n"
             "times.\n"
             "\n"
+            "--model reads the config.json of a Hugging Face model, lists the GEMM problems that one of "
+            "--tp\n"
+            "ranks has, and compiles each key that gj_gemm would choose for them with 1 to --m-max rows on "
+            "a\n"
+            "GPU with --sms SMs. --dry-run shows the problems and where each comes from, then the keys. The\n"
+            "other model flags are --dtype and --fp8.\n"
+            "\n"
             "The N shards of a list of keys are disjoint and together all of it, on every machine and in\n"
             "whatever order the keys were given.\n",
-        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_SHARD) | CLI_BIT(CLI_DRY_RUN) |
-                   CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_TP) |
+                   CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_FP8) | CLI_BIT(CLI_M_MAX) | CLI_BIT(CLI_SMS) |
+                   CLI_BIT(CLI_SHARD) | CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
         .run = cli_prewarm,
     },
     {

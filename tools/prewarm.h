@@ -3,7 +3,7 @@
 #ifndef GJ_TOOLS_PREWARM_H
 #define GJ_TOOLS_PREWARM_H
 
-#include "cli.h"
+#include "model.h"
 
 struct prewarm_item {
     struct gj_key key;
@@ -25,6 +25,7 @@ struct prewarm {
     struct prewarm_item *items; /* of this shard */
     size_t num_items, num_all;  /* num_all: of all shards */
     struct prewarm_shard shard;
+    struct model model; /* path is NULL without --model */
     int num_workers;
     double wall_ms;
     gj_error *read_only; /* why the cache cannot be written, so that nothing is compiled; else NULL */
@@ -36,6 +37,11 @@ struct prewarm {
 enum gj_status prewarm_read(struct prewarm *prewarm, gj_error **error);
 /* How many threads to use for num_tasks: -j, else what processors and memory allow. */
 enum gj_status prewarm_choose_workers(struct prewarm *prewarm, size_t num_tasks, gj_error **error);
+
+/* Reads --model and the options that go with it. (cli_prewarm_model.c) */
+enum gj_status prewarm_model_options(struct prewarm *prewarm, gj_error **error);
+/* Reads the config and fills items with the keys of its problems. */
+enum gj_status prewarm_model_read(struct prewarm *prewarm, gj_error **error);
 
 /* Reads --shard; 1 of 1 when it is not given. (cli_prewarm_shard.c) */
 enum gj_status prewarm_shard_read(const struct cli *cli, struct prewarm_shard *shard, gj_error **error);

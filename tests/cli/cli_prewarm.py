@@ -53,8 +53,10 @@ class Manifest(CliCase):
         self.refused("prewarm", "--manifest", "/tmp", message="/tmp cannot be read: Is a directory")
 
     def test_what_is_needed(self):
-        self.refused("prewarm", message="no key is given: use --key TEXT or --manifest FILE")
+        self.refused("prewarm", message="no key is given: use --key TEXT, --manifest FILE or --model FILE")
         self.refused("prewarm", "--manifest", "x", "--key", "", message="--key and --manifest are both given")
+        self.refused("prewarm", "--model", "x", "--key", "", message="--key and --model are both given")
+        self.refused("prewarm", "--model", "x", "--manifest", "x", message="--manifest and --model are both given")
 
 
 class Shards(CliCase):

@@ -39,7 +39,8 @@ class Options(CliCase):
         self.refused("cache", "stat", "--no-cache", "--no-cache", message="--no-cache is given twice")
 
     def test_empty_value(self):
-        for verb, option in (("show", "--emit"), ("show", "-o"), ("prewarm", "--manifest"), ("cache", "--cache-dir")):
+        for verb, option in (("show", "--emit"), ("show", "-o"), ("prewarm", "--manifest"), ("prewarm", "--model"),
+                             ("cache", "--cache-dir")):
             self.refused(verb, option, "", message=f"{option} is given an empty value")
         self.refused("show", "--emit=", message="--emit is given an empty value")
         self.refused("cache", "stat", "--cache-dir=", message="--cache-dir is given an empty value")
