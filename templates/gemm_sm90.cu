@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = alpha A B^T + beta C on Hopper: persistent, warp-specialised, TMA and wgmma.
+// D = alpha A B^T + beta C on Hopper, and what is fused behind it: persistent, warp-specialised, TMA and wgmma.
 #include "templates/prelude.cuh"
 #include "templates/params.h"
 #include "templates/load.cuh"
@@ -15,13 +15,13 @@
 
 // MMA warp group number `group`: multiplies and stores its share of the CTA's tiles. Pingpong: the two groups take
 // tiles in turn, and turn barrier g is open until group g may multiply.
-DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_params *params, u32 group, u32 cta_m,
-                           u32 cta_n
+DEVICE void multiply_tiles(u32 smem, const struct outputs &to, u32 group, u32 cta_m, u32 cta_n
 #if HAS_C
                            , struct source_maps source_maps
 #endif
                            )
 {
+    const struct gemm_params *const params = to.params;
     const u32 thread = threadIdx.x % 128;
     struct stages s;
     s.smem = smem;
@@ -46,6 +46,9 @@ DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_
     s.b_offset = 0;
 #endif
     struct staging out = staging_of(smem, group);
+#if QUANT
+    out.quant_scale = *to.fused->quant_scale;
+#endif
 #if SCALED || HAS_C
     const struct scalars scalars = scalars_of(params);
 #endif
@@ -68,6 +71,11 @@ DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_
         const int row = (tile.m * CLUSTER_M + cta_m) * TILE_M + first_row;
         const int column = (tile.n * CLUSTER_N + cta_n) * TILE_N + first_column;
         accumulator acc[M_BLOCKS];
+#if SCALE_TENSOR
+        const float alpha = scalars.alpha * tensor_factor(to.fused, tile.batch);
+#elif SCALED
+        const float alpha = scalars.alpha;
+#endif
 #if HAS_C
         source_begin(&source, source_maps, params, row, column, tile.batch * params->c_batch_step);
 #endif
@@ -92,12 +100,12 @@ DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_
 #endif
 #pragma unroll
         for (int i = 0; i < M_BLOCKS; i++)
-            store_block(acc[i], &out, maps, params, row + 64 * i, column, tile.batch
+            store_block(acc[i], &out, &to, row + 64 * i, column, tile.batch
 #if HAS_C
                         , &source, source_maps
 #endif
 #if SCALED
-                        , scalars.alpha
+                        , alpha
 #endif
             );
         queue_next(&queue, smem);
@@ -107,6 +115,9 @@ DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_
 #endif
     }
     tma_store_wait_read<0>(); // shared memory must outlive the stores that read it
+#if AMAX
+    publish_amax(out.amax, to.fused);
+#endif
 }
 
 // One thread. Every barrier of the CTA.
@@ -137,9 +148,17 @@ DEVICE void init_barriers(u32 smem)
 // memory: the bytes that the plan above says.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+#if HAS_D
             const __grid_constant__ tensor_map map_d, const __grid_constant__ tensor_map map_d_tail,
+#endif
 #if HAS_C
             const __grid_constant__ tensor_map map_c, const __grid_constant__ tensor_map map_c_tail,
+#endif
+#if HAS_P
+            const __grid_constant__ tensor_map map_p, const __grid_constant__ tensor_map map_p_tail,
+#endif
+#if FUSED
+            const __grid_constant__ fused_params fused,
 #endif
             const __grid_constant__ gemm_params params)
 {
@@ -157,7 +176,12 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
             __trap(); // the swizzle arithmetic needs it
         tma_prefetch_map(&map_a);
         tma_prefetch_map(&map_b);
+#if HAS_D
         tma_prefetch_map(&map_d);
+#endif
+#if HAS_P
+        tma_prefetch_map(&map_p);
+#endif
         init_barriers(smem);
     }
 #if CLUSTER_SIZE > 1
@@ -171,7 +195,18 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
             load_tiles(smem, {&map_a, &map_b}, &params, cta_m, cta_n);
     } else {
         registers_take<MMA_REGISTERS>();
-        multiply_tiles(smem, {&map_d, &map_d_tail}, &params, warp_group - 1, cta_m, cta_n
+        struct outputs to;
+        to.params = &params;
+#if HAS_D
+        to.d = {&map_d, &map_d_tail};
+#endif
+#if HAS_P
+        to.p = {&map_p, &map_p_tail};
+#endif
+#if FUSED
+        to.fused = &fused;
+#endif
+        multiply_tiles(smem, to, warp_group - 1, cta_m, cta_n
 #if HAS_C
                        , {&map_c, &map_c_tail}
 #endif

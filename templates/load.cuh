@@ -36,11 +36,25 @@ DEVICE void load_a(u32 a, u32 full, const tensor_map *map, int row, int k, int b
 }
 
 // The same for B; an n-major tile is blocks of 64 columns of D.
+#if HALVES
+// With the gates in the first half of B's rows and the ups in the second, so are they in a tile: `to_up` rows lie between
+// a gate and its up.
+DEVICE void load_b(u32 b, u32 full, const tensor_map *map, int column, int k, int batch, u32 cta_m, u32 cta_n, int to_up)
+#else
 DEVICE void load_b(u32 b, u32 full, const tensor_map *map, int column, int k, int batch, u32 cta_m, u32 cta_n)
+#endif
 {
 #pragma unroll
     for (int i = 0; i < B_BOXES; i++) {
-#if B_N_MAJOR
+#if HALVES && B_N_MAJOR
+        const u32 to = b + i * 8192 + cta_m * (8192 / CLUSTER_M);
+        const int x = column / 2 + 64 * (i % (B_BOXES / 2)) + (i < B_BOXES / 2 ? 0 : to_up);
+        const int y = k + cta_m * (TILE_K / CLUSTER_M);
+#elif HALVES
+        const int slice = cta_m * (TILE_N / 2 / CLUSTER_M) + i % (B_BOXES / 2) * B_BOX_ROWS;
+        const u32 to = b + (i < B_BOXES / 2 ? slice : slice + TILE_N / 2) * 128;
+        const int x = k, y = column / 2 + slice + (i < B_BOXES / 2 ? 0 : to_up);
+#elif B_N_MAJOR
         const u32 to = b + i * 8192 + cta_m * (8192 / CLUSTER_M);
         const int x = column + 64 * i, y = k + cta_m * (TILE_K / CLUSTER_M);
 #else
@@ -65,7 +79,11 @@ DEVICE void load_stage(u32 smem, u32 stage, struct input_maps maps, int k, struc
     mbarrier_arrive_expect_tx(full, STAGE_BYTES);
     load_a(smem + SMEM_A + stage * A_STAGE_BYTES, full, maps.a, row, k, tile.batch * params->a_batch_step, cta_m, cta_n);
     load_b(smem + SMEM_B + stage * B_STAGE_BYTES, full, maps.b, column, k, tile.batch * params->b_batch_step, cta_m,
-           cta_n);
+           cta_n
+#if HALVES
+           , params->n / 2
+#endif
+    );
 }
 
 // All tiles of this CTA, then waits until every stage has been released: until then other CTAs of the cluster

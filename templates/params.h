@@ -24,7 +24,7 @@ struct gemm_params {
     int k_tiles; /* stages per tile, at least 1 */
     int k_start; /* of the first stage; not 0 only where K is 0: then it lies outside A and B, which reads as zeros */
     int a_batch_step, b_batch_step, c_batch_step; /* 0 when all batches share one matrix, else 1 */
-    int cut; /* non-zero: D's contiguous extent does not end on 16 bytes, so TMA may not store its end */
+    int d_cut; /* non-zero: D's contiguous extent does not end on 16 bytes, so TMA may not store its end */
     float alpha, beta;
     const float *alpha_pointer, *beta_pointer; /* instead of alpha and beta, where the key says device */
     const int *batch_order;                    /* batch to process as n-th; 0: in order */

@@ -17,7 +17,7 @@ DEVICE struct scalars scalars_of(const struct gemm_params *params)
     struct scalars s = {1, 1};
 #if ALPHA_DEVICE
     s.alpha = *params->alpha_pointer;
-#elif SCALED
+#elif ALPHA_HOST
     s.alpha = params->alpha;
 #endif
 #if BETA_DEVICE

@@ -19,7 +19,7 @@ struct source_maps {
 struct source {
     u32 base, barriers;      // first buffer and first barrier of the warp group
     u32 loaded, used;        // slabs since the start
-    u32 thread, thread_tail; // where in a slab this thread's first values are
+    u32 slab, tail;          // where in a slab, and a tail slab, this thread's first values are
     int row, column;         // of the warp group's part of the tile
     u32 batch;
     int next_block, next_slab; // of the tile, to load next
@@ -35,13 +35,13 @@ DEVICE struct source source_of(u32 smem, u32 group, u32 warp, float beta)
     struct source c = {};
     c.base = smem + SMEM_C + group * (C_BUFFERS * C_SLAB_BYTES);
     c.barriers = smem + C_BARRIERS + group * (8 * C_BUFFERS);
-    c.thread = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_LINE_BYTES, SLAB_N);
+    c.slab = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, SLAB_N);
 #if C_M_MAJOR
-    c.thread_tail = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_LINE_BYTES, TAIL_N);
+    c.tail = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, TAIL_N);
 #elif C_BYTES == 2
-    c.thread_tail = (16 * warp + lane % 16) * C_TAIL_LINE_BYTES + 16 * (lane / 16);
+    c.tail = (16 * warp + lane % 16) * C_TAIL_LINE_BYTES + 16 * (lane / 16);
 #else
-    c.thread_tail = (16 * warp + lane / 4) * C_TAIL_LINE_BYTES + 2 * C_BYTES * (lane % 4);
+    c.tail = (16 * warp + lane / 4) * C_TAIL_LINE_BYTES + 2 * C_BYTES * (lane % 4);
 #endif
     c.wanted = beta != 0;
     c.beta = c.wanted ? beta : -0.0f;
@@ -51,13 +51,19 @@ DEVICE struct source source_of(u32 smem, u32 group, u32 warp, float beta)
     return c;
 }
 
-DEVICE u32 source_block(u32 at, u32 step)
+// Address of 16 columns of a slab, and of a tail slab, `step` bytes on from the first 16.
+DEVICE u32 c_slab_block(u32 at, u32 step)
 {
 #if C_M_MAJOR
     return at + step;
 #else
     return at ^ step;
 #endif
+}
+
+DEVICE u32 c_tail_block(u32 at, u32 step)
+{
+    return at + step;
 }
 
 // Warp 0. Loads the next slab of the tile, if there is one.
@@ -78,7 +84,7 @@ DEVICE void source_load(struct source *c, struct source_maps maps)
         tma_load_3d(to, map, barrier, column, row, c->batch);
 #endif
 #if C_M_MAJOR && C_BYTES == 4
-        tma_load_3d(to + (tail ? TAIL_N : SLAB_N) * C_LINE_BYTES, map, barrier, row + 32, column, c->batch);
+        tma_load_3d(to + (tail ? TAIL_N : SLAB_N) * C_SLAB_LINE_BYTES, map, barrier, row + 32, column, c->batch);
 #endif
     }
     c->loaded++;

@@ -28,6 +28,8 @@ enum cli_exit {
 
 enum cli_option {
     CLI_KEY,
+    CLI_ACT_SOURCE,
+    CLI_ACT_NAME,
     CLI_EMIT,
     CLI_OUTPUT,
     CLI_MANIFEST,
@@ -102,8 +104,11 @@ struct cli {
     struct cli_progress *terminal; /* owner of stderr */
     struct gj_strbuf out;          /* what goes to stdout, or to the file of -o */
     bool json;
-    bool no_memory;  /* latched by the cli_json_ calls */
-    int exit_status; /* of a verb that returned GJ_OK */
+    bool no_memory;    /* latched by the cli_json_ calls */
+    int exit_status;   /* of a verb that returned GJ_OK */
+    struct gj_own own; /* --act-source; source NULL until it has been read */
+    struct gj_own_id own_id;
+    struct gj_strbuf own_text;
 };
 
 /* Reads argv. Stops at --help and --version (count tells).
@@ -121,12 +126,21 @@ enum gj_status cli_option_int(const struct cli *cli, enum cli_option option, int
 void cli_help_add(struct gj_strbuf *out, const struct cli_verb *verb);
 
 /* The key of --key or of the field flags. Parsed, not checked. (cli_key.c) */
-enum gj_status cli_key_read(const struct cli *cli, struct gj_key *key, gj_error **error);
+enum gj_status cli_key_read(struct cli *cli, struct gj_key *key, gj_error **error);
 /* The fields in which a key differs from the default one, and always tile, cluster and sched: what a person
  * needs to see. Parses to the same key. */
 void cli_key_short(const struct gj_key *key, char text[GJ_KEY_TEXT_MAX]);
 /* {name: value} of every field. */
 cJSON *cli_key_fields(struct cli *cli, const struct gj_key *key);
+
+/* Parses a key text; --act-source adds act=own and own=ID where the text leaves them out. (cli_own.c) */
+enum gj_status cli_key_parse(struct cli *cli, const char *text, struct gj_key *key, gj_error **error);
+/* Makes the function of --act-source known to a context. */
+enum gj_status cli_own_add(struct cli *cli, gj_context *context, gj_error **error);
+
+/* Reads a file of at most `most` bytes to its end; a pipe is as good as a regular file. The text ends in a
+ * zero and is freed by the caller, also on failure. (cli_file.c) */
+enum gj_status cli_file_read(const char *path, size_t most, struct gj_strbuf *text, gj_error **error);
 
 /* Opens a context as --cache-dir, --no-cache, -q and -v say. (cli_context.c) */
 enum gj_status cli_context_open(struct cli *cli, gj_context **context, gj_error **error);

@@ -29,7 +29,14 @@ enum gj_status cli_context_open(struct cli *cli, gj_context **context, gj_error 
         .log = cli_log,
         .log_user = cli,
     };
-    return gj_context_open(&params, context, error);
+    gj_context *opened = NULL;
+    GJ_TRY(gj_context_open(&params, &opened, error));
+    const enum gj_status status = cli_own_add(cli, opened, error);
+    if (status == GJ_OK)
+        *context = opened;
+    else
+        gj_context_close(&opened);
+    return status;
 }
 
 enum gj_status cli_cache_writable(struct cli *cli, gj_error **error)

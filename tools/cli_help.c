@@ -52,6 +52,9 @@ static void add_allowed(struct gj_strbuf *out, const struct gj_field *field)
     case GJ_FIELD_PAIR:
         gj_strbuf_puts(out, "MxN");
         return;
+    case GJ_FIELD_ID:
+        gj_strbuf_puts(out, "16 hexadecimal digits");
+        return;
     }
 }
 

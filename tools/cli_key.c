@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "key/key_tables.h"
 
-enum gj_status cli_key_read(const struct cli *cli, struct gj_key *key, gj_error **error)
+enum gj_status cli_key_read(struct cli *cli, struct gj_key *key, gj_error **error)
 {
     const struct cli_options *const options = &cli->options;
     if (options->num_keys > 1)
@@ -17,7 +17,7 @@ enum gj_status cli_key_read(const struct cli *cli, struct gj_key *key, gj_error 
                 "--key and flags for its fields (%s) are both given: put all fields into one of them",
                 gj_utf8_quote(options->fields.text, options->fields.length).text);
     const char *const flags = options->fields.text ? options->fields.text : "";
-    return gj_key_parse(options->num_keys == 1 ? options->keys[0] : flags, key, error);
+    return cli_key_parse(cli, options->num_keys == 1 ? options->keys[0] : flags, key, error);
 }
 
 /* Calls act with each `name=value` of a canonical text, which is cut into pieces. */

@@ -77,6 +77,7 @@ int main(int argc, char **argv)
     gj_error_free(&error);
     gj_strbuf_free(&cli.out);
     gj_strbuf_free(&cli.options.fields);
+    gj_strbuf_free(&cli.own_text);
     free(cli.options.keys);
     cli_progress_close(&cli.terminal);
     return exit_status;

@@ -9,6 +9,8 @@
 
 const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_KEY] = {"--key", "TEXT", "the key as text, name=value separated by commas"},
+    [CLI_ACT_SOURCE] = {"--act-source", "FILE", "CUDA source of an own activation: act=own"},
+    [CLI_ACT_NAME] = {"--act-name", "NAME", "name of the function in it (default: f)"},
     [CLI_EMIT] = {"--emit", "WHAT", "source, ptx, sass, plan, key or resources"},
     [CLI_OUTPUT] = {"-o", "FILE", "write to FILE instead of stdout: whole or not at all"},
     [CLI_MANIFEST] = {"--manifest", "FILE", "read the keys from a JSON file"},
@@ -38,9 +40,9 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
 #define FAIL_USAGE(error, ...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, __VA_ARGS__)
 
 /* These name a file, a directory or a stage, of which none has an empty name. Others read their value. */
-#define NEVER_EMPTY                                                                         \
-    (CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_MODEL) | \
-     CLI_BIT(CLI_CACHE_DIR))
+#define NEVER_EMPTY                                                                              \
+    (CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | \
+     CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_CACHE_DIR))
 
 #define QUOTE(input) gj_utf8_quote((input), strlen(input)).text
 
@@ -72,8 +74,9 @@ bool cli_takes_field(const struct cli_verb *verb, int field_idx)
     const char *const name = gj_fields[field_idx].name;
     if ((verb->options & CLI_BIT(CLI_BATCH)) && strcmp(name, "batch") == 0)
         return false;                       /* --batch is the number of matrices there */
-    if (verb->fields == CLI_FIELDS_PROBLEM) /* tile and what follows it say how to compute */
-        return gj_fields[field_idx].offset < offsetof(struct gj_key, tile_m);
+    if (verb->fields == CLI_FIELDS_PROBLEM) /* tile to swap_ab say how to compute */
+        return gj_fields[field_idx].offset < offsetof(struct gj_key, tile_m) ||
+               gj_fields[field_idx].offset > offsetof(struct gj_key, swap_ab);
     return verb->fields == CLI_FIELDS_ALL;
 }
 

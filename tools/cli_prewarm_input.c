@@ -63,9 +63,10 @@ static void add_refusal(gj_error **all, const char *source, size_t idx, const ch
     gj_strbuf_free(&line);
 }
 
-static enum gj_status check_key(const char *text, struct prewarm_item *item, gj_error **error)
+static enum gj_status check_key(struct cli *cli, const char *text, struct prewarm_item *item,
+                                gj_error **error)
 {
-    GJ_TRY(gj_key_parse(text, &item->key, error));
+    GJ_TRY(cli_key_parse(cli, text, &item->key, error));
     GJ_TRY(gj_key_check(&item->key, error));
     gj_key_format(&item->key, item->text, sizeof(item->text));
     cli_key_short(&item->key, item->label);
@@ -77,11 +78,11 @@ static enum gj_status check_keys(struct prewarm *prewarm, const char *source, co
                                  size_t count, gj_error **error)
 {
     if (count == 1 && source == NULL)
-        return check_key(texts[0], &prewarm->items[0], error);
+        return check_key(prewarm->cli, texts[0], &prewarm->items[0], error);
     size_t refused = 0;
     for (size_t i = 0; i < count; i++) {
         gj_error *reason = NULL;
-        const enum gj_status status = check_key(texts[i], &prewarm->items[i], &reason);
+        const enum gj_status status = check_key(prewarm->cli, texts[i], &prewarm->items[i], &reason);
         if (status != GJ_OK) {
             if (refused++ == 0)
                 gj_error_make(error, GJ_ERR_KEY, GJ_STAGE_KEY, 0, "",

@@ -7,6 +7,8 @@
 
 #include "cli.h"
 
+#define LOCATIONS_SHOWN 8 /* the later ones mostly follow from the first */
+
 int cli_exit_status(enum gj_status status)
 {
     switch (status) {
@@ -81,12 +83,15 @@ static void say_error(struct cli *cli, enum gj_status status, const gj_error *er
     cli_say(cli, "gemmjit: %s", error->message);
     for (size_t i = 0; i < error->num_reasons; i++)
         cli_say(cli, "    %s", error->reasons[i]);
-    for (size_t i = 0; i < error->num_locations; i++) {
+    const size_t shown = error->num_locations < LOCATIONS_SHOWN ? error->num_locations : LOCATIONS_SHOWN;
+    for (size_t i = 0; i < shown; i++) {
         const struct gj_location *const location = &error->locations[i];
         cli_say(cli, "    %s:%d: %s", location->file, location->line, location->message);
         if (*location->excerpt)
             cli_say(cli, "        %s", location->excerpt);
     }
+    if (shown < error->num_locations)
+        cli_say(cli, "    (%zu more places)", error->num_locations - shown);
     if (cli->options.count[CLI_VERBOSE] == 0) {
         if (*error->detail)
             cli_say(cli, "    (-v shows the log)");

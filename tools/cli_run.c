@@ -36,6 +36,11 @@ static enum gj_status read_problem(struct gemm_run *run, gj_error **error)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "run has no operand C: only c=none");
     if (run->key.alpha != GJ_SCALAR_ONE)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "run has no scalars: only alpha=one");
+    if (run->key.op != GJ_OP_GEMM)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "run has no PostAct: only op=gemm");
+    if (run->key.bias != GJ_BIAS_NONE || run->key.scale != GJ_SCALE_NONE || run->key.quant != GJ_QUANT_NONE)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
+                "run has no vectors: only bias=none, scale=none and quant=none");
     if (run->cli->options.num_keys > 0)
         return gj_key_check(&run->key, error);
     struct gj_key chosen; /* tells early whether any config is accepted */

@@ -97,23 +97,41 @@ static enum gj_status emit_plan(struct subject *subject, gj_error **error)
     return finish(subject, error);
 }
 
+/* A context that knows --act-source and has no cache. */
+static enum gj_status open_bare(struct cli *cli, gj_context **context, gj_error **error)
+{
+    const struct gj_context_params params = {.no_disk_cache = 1, .log = cli_log, .log_user = cli};
+    GJ_TRY(gj_context_open(&params, context, error));
+    return cli_own_add(cli, *context, error);
+}
+
 static enum gj_status emit_source(struct subject *subject, gj_error **error)
 {
+    gj_context *context = NULL;
     char *source = NULL;
     size_t bytes = 0;
-    GJ_TRY(gj_source(&subject->key, &source, &bytes, error));
-    const enum gj_status status = emit_text(subject, "source", source, bytes, error);
+    enum gj_status status = open_bare(subject->cli, &context, error);
+    if (status == GJ_OK)
+        status = gj_context_source(context, &subject->key, &source, &bytes, error);
+    if (status == GJ_OK)
+        status = emit_text(subject, "source", source, bytes, error);
     gj_free(source);
+    gj_context_close(&context);
     return status;
 }
 
 static enum gj_status emit_ptx(struct subject *subject, gj_error **error)
 {
+    gj_context *context = NULL;
     void *ptx = NULL;
     size_t bytes = 0;
-    GJ_TRY(gj_compile(&subject->key, GJ_IMAGE_PTX, &ptx, &bytes, error));
-    const enum gj_status status = emit_text(subject, "ptx", ptx, bytes, error);
+    enum gj_status status = open_bare(subject->cli, &context, error);
+    if (status == GJ_OK)
+        status = gj_context_compile(context, &subject->key, GJ_IMAGE_PTX, &ptx, &bytes, error);
+    if (status == GJ_OK)
+        status = emit_text(subject, "ptx", ptx, bytes, error);
     gj_free(ptx);
+    gj_context_close(&context);
     return status;
 }
 

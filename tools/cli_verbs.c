@@ -19,8 +19,12 @@ const struct cli_verb cli_verbs[] = {
             "sass and resources take the cubin from the cache, or compile it into the cache.\n"
             "Without --key and field flags the default key is shown. The flags below take every value\n"
             "that a key can spell; this release has kernels for fewer. gemmjit keys lists the accepted\n"
-            "keys of a problem, and --emit plan gives every reason why one is refused.\n",
-        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
+            "keys of a problem, and --emit plan gives every reason why one is refused.\n"
+            "\n"
+            "--act-source compiles a function of yours into the kernel: float f(float x) for op=act,\n"
+            "float f(float gate, float up) for op=gated; docs/epilogues.md has all.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME) | CLI_BIT(CLI_EMIT) |
+                   CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
         .fields = CLI_FIELDS_ALL,
         .run = cli_show,
     },
@@ -54,9 +58,10 @@ const struct cli_verb cli_verbs[] = {
             "\n"
             "The N shards of a list of keys are disjoint and together all of it, on every machine and in\n"
             "whatever order the keys were given.\n",
-        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_TP) |
-                   CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_FP8) | CLI_BIT(CLI_M_MAX) | CLI_BIT(CLI_SMS) |
-                   CLI_BIT(CLI_SHARD) | CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME) |
+                   CLI_BIT(CLI_MANIFEST) | CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_TP) | CLI_BIT(CLI_DTYPE) |
+                   CLI_BIT(CLI_FP8) | CLI_BIT(CLI_M_MAX) | CLI_BIT(CLI_SMS) | CLI_BIT(CLI_SHARD) |
+                   CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JOBS) | CLI_BIT(CLI_JSON),
         .run = cli_prewarm,
     },
     {

@@ -11,6 +11,7 @@
 
 #include <gemmjit/error.h>
 #include <gemmjit/key.h>
+#include <gemmjit/own.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,9 +56,10 @@ GJ_API void gj_context_close(gj_context **context);
 /* Finds the kernel of a key: in memory, else in the disk cache, else by compiling it. One compile per key is
  * in flight; other callers of the same key wait for it and share its result or its error. The kernel belongs
  * to the context and lives until gj_context_close. Needs no GPU.
- * Returns GJ_OK; GJ_ERR_UNSUPPORTED as gj_key_check; GJ_ERR_NOT_CACHED; GJ_ERR_NO_COMPILER: no libnvrtc, or
- * too old; GJ_ERR_GENERATE; GJ_ERR_COMPILE (detail has the log, locations the template lines);
- * GJ_ERR_NO_MEMORY. *kernel is untouched on failure. */
+ * Returns GJ_OK; GJ_ERR_UNSUPPORTED as gj_key_check; GJ_ERR_ARGUMENT: the key's own function was not added
+ * with gj_own_add; GJ_ERR_NOT_CACHED; GJ_ERR_NO_COMPILER: no libnvrtc, or too old; GJ_ERR_GENERATE;
+ * GJ_ERR_COMPILE (detail has the log, locations the template lines); GJ_ERR_NO_MEMORY. *kernel is untouched
+ * on failure. */
 GJ_API enum gj_status gj_kernel_get(gj_context *context, const struct gj_key *key, unsigned flags,
                                     gj_kernel **kernel, gj_error **error);
 
@@ -121,7 +123,23 @@ enum gj_image { GJ_IMAGE_PTX, GJ_IMAGE_CUBIN };
 GJ_API enum gj_status gj_compile(const struct gj_key *key, enum gj_image kind, void **image, size_t *bytes,
                                  gj_error **error);
 
-/* Frees what gj_source and gj_compile return. NULL is legal. */
+/* Makes a function known to a context, which copies it: kernels with act=own and its id can be made from now
+ * on. The same function may be added again. *id may be NULL. Returns GJ_OK; GJ_ERR_ARGUMENT as
+ * gj_own_identify; GJ_ERR_NO_MEMORY. */
+GJ_API enum gj_status gj_own_add(gj_context *context, const struct gj_own *own, struct gj_own_id *id,
+                                 gj_error **error);
+
+/* The unit of a key as gj_source gives it, but with the context's templates and own functions.
+ * Returns as gj_source; GJ_ERR_ARGUMENT: the key's function was not added. */
+GJ_API enum gj_status gj_context_source(gj_context *context, const struct gj_key *key, char **source,
+                                        size_t *bytes, gj_error **error);
+
+/* Compiles a key as gj_compile does, but with the context's templates, own functions and libnvrtc. Neither
+ * reads nor writes a cache. Returns as gj_compile; GJ_ERR_ARGUMENT: the key's function was not added. */
+GJ_API enum gj_status gj_context_compile(gj_context *context, const struct gj_key *key, enum gj_image kind,
+                                         void **image, size_t *bytes, gj_error **error);
+
+/* Frees what gj_source, gj_compile and their like return. NULL is legal. */
 GJ_API void gj_free(void *memory);
 
 /* Version of the library as "MAJOR.MINOR.PATCH". Static storage. */

@@ -19,5 +19,6 @@
 #include <gemmjit/error.h>
 #include <gemmjit/key.h>
 #include <gemmjit/launch.h>
+#include <gemmjit/own.h>
 
 #endif

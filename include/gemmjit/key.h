@@ -25,7 +25,25 @@ enum gj_dtype { GJ_DTYPE_NONE, GJ_DTYPE_F16, GJ_DTYPE_BF16, GJ_DTYPE_F32, GJ_DTY
 /* Which of an operand's two matrix dimensions is contiguous: A k or m; B k or n; C, D, PostAct n or m. */
 enum gj_major { GJ_MAJOR_NONE, GJ_MAJOR_K, GJ_MAJOR_M, GJ_MAJOR_N };
 
-enum gj_act { GJ_ACT_NONE, GJ_ACT_RELU, GJ_ACT_RELU_SQ, GJ_ACT_GELU_TANH };
+/* op=act and op=dact take the functions of one value, op=gated and op=dgated those of a gate and an up value;
+ * own is either, see struct gj_own. docs/epilogues.md has the formulas and the errors. */
+enum gj_act {
+    GJ_ACT_NONE,
+    GJ_ACT_RELU,
+    GJ_ACT_RELU_SQ,
+    GJ_ACT_GELU_TANH,
+    GJ_ACT_GELU_ERF,
+    GJ_ACT_SILU,
+    GJ_ACT_QUICK_GELU,
+    GJ_ACT_SIGMOID,
+    GJ_ACT_TANH,
+    GJ_ACT_SWIGLU,
+    GJ_ACT_SWIGLU_OAI,
+    GJ_ACT_GEGLU,
+    GJ_ACT_REGLU,
+    GJ_ACT_GLU,
+    GJ_ACT_OWN
+};
 
 /* How a scalar reaches the kernel: absent, constant 1 (no multiply is generated), a kernel parameter, or an
  * f32 in device memory that is read when the epilogue runs. */
@@ -45,6 +63,36 @@ enum gj_tiles { GJ_TILES_STATIC, GJ_TILES_DYNAMIC, GJ_TILES_ONCE };
 /* Whether the kernel computes D^T = B A^T instead: tile and cluster then count along N first, and the 64-row
  * side of wgmma takes the rows of B. For few rows of A. */
 enum gj_swap_ab { GJ_SWAP_AB_NO, GJ_SWAP_AB_YES };
+
+/* Where the gate and up columns of a gated operation are among the N columns of A B^T: gate 0, up 0, gate 1,
+ * up 1 and so on, or all gates, then all ups. NONE for other operations. */
+enum gj_gate { GJ_GATE_NONE, GJ_GATE_INTERLEAVED, GJ_GATE_HALVES };
+
+/* A vector added before the operation. Row: one value for each row of D, so M of them. Col: one value for
+ * each column, so N (the bias of a linear layer). */
+enum gj_bias {
+    GJ_BIAS_NONE,
+    GJ_BIAS_ROW_F32,
+    GJ_BIAS_ROW_F16,
+    GJ_BIAS_ROW_BF16,
+    GJ_BIAS_COL_F32,
+    GJ_BIAS_COL_F16,
+    GJ_BIAS_COL_BF16
+};
+
+/* f32 factors of A B^T in device memory: one for A and one for B, one for each row (of A), one for each
+ * column (row of B), or both. */
+enum gj_scale { GJ_SCALE_NONE, GJ_SCALE_TENSOR, GJ_SCALE_ROW, GJ_SCALE_COL, GJ_SCALE_ROW_COL };
+
+/* What happens to the last output (PostAct, or D where the operation has none) before it is rounded: nothing;
+ * it is multiplied by an f32 in device memory; that, and the largest absolute value before the factor is
+ * written back. */
+enum gj_quant { GJ_QUANT_NONE, GJ_QUANT_SCALE, GJ_QUANT_AMAX };
+
+/* Names a user's own function: see gj_own_hash. Zeros: none. */
+struct gj_own_id {
+    unsigned high, low;
+};
 
 /* Element type and major of one operand; {NONE, NONE} when the operand is absent. */
 struct gj_format {
@@ -66,10 +114,15 @@ struct gj_key {
     enum gj_sched sched;
     enum gj_tiles tiles;
     enum gj_swap_ab swap_ab;
+    enum gj_gate gate;
+    enum gj_bias bias;
+    enum gj_scale scale;
+    enum gj_quant quant;
+    struct gj_own_id own; /* zeros unless act is own */
 };
 
 /* Longest canonical key text, with its terminating zero. */
-#define GJ_KEY_TEXT_MAX 256
+#define GJ_KEY_TEXT_MAX 320
 
 /* The key of the empty text: bf16 k-major A and B, bf16 n-major D, tile 128x192, cluster 2x1, pingpong. */
 GJ_API struct gj_key gj_key_default(void);
@@ -81,9 +134,10 @@ GJ_API struct gj_key gj_key_default(void);
  * names the field, its value and what is allowed); GJ_ERR_NO_MEMORY. error may be NULL. */
 GJ_API enum gj_status gj_key_parse(const char *text, struct gj_key *key, gj_error **error);
 
-/* Writes the canonical text: every field that applies, in the documented order. At most capacity bytes
- * including the terminating zero are written (truncated if it is too small). Returns the length that the
- * whole text has, without the zero. Parsing the text gives the same key. */
+/* Writes the canonical text: every field that applies, in the documented order; gate, bias, scale, quant and
+ * own only where they are not none. At most capacity bytes including the terminating zero are written
+ * (truncated if it is too small). Returns the length that the whole text has, without the zero. Parsing the
+ * text gives the same key. */
 GJ_API size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity);
 
 /* Whether this version generates a kernel for the key.

@@ -33,8 +33,8 @@ enum gj_raster { GJ_RASTER_HEURISTIC, GJ_RASTER_ALONG_M, GJ_RASTER_ALONG_N };
  * be all zero when beta is a host value); with alpha = 0 the product does not count, whatever A and B hold;
  * with k = 0 D = beta * C, or zeros. C may be D: same address, strides, type and major. */
 struct gj_gemm_args {
-    int64_t m, n, k;
-    int64_t batch; /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
+    int64_t m, n, k; /* of A B^T. op=gated: PostAct has n / 2 columns; op=dgated: C and D have 2 n */
+    int64_t batch;   /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
     struct gj_tensor a, b, c, d;
     float alpha, beta;                       /* used where the key says host */
     const float *alpha_device, *beta_device; /* one f32 each in device memory, 4-byte aligned, read while the
@@ -44,6 +44,16 @@ struct gj_gemm_args {
     int max_sms;                /* upper bound of CTAs; 0: all that fit */
     const int32_t *batch_order; /* device memory: a permutation of the batches in the order of processing;
                                    results do not depend on it; NULL: ascending */
+    struct gj_tensor p; /* PostAct, where the operation has one; rules as for D. In op=dact and op=dgated C is
+                           PreAct, read only, and D the gradient of PreAct */
+    const void *bias;   /* M or N values, see enum gj_bias */
+    int64_t bias_batch_stride;      /* elements; 0: all batches share them */
+    const float *scale_a, *scale_b; /* factors of A (one, or M for the rows) and of B (one, or N for the
+                                       columns): those that the key's scale names */
+    int64_t scale_a_batch_stride, scale_b_batch_stride; /* elements; 0: all batches share them */
+    const float *quant_scale; /* one f32, where the key says quant=scale or quant=amax */
+    float *amax; /* one f32, quant=amax: raised to the largest absolute value before the factor; NaN if there
+                    is one. The caller sets it to 0 */
     uint32_t *tile_counter; /* tiles=dynamic: one word of device memory that is 0 before the launch and again
                                after it, not shared by launches that overlap; NULL: the library's own */
 };

@@ -7,8 +7,8 @@
 #include "base/error_build.h"
 #include "base/hash.h"
 
-/* Keys have no padding (src/api/table.c), and neither has the rest: 25 + 1 ints, then 64-bit extents. */
-_Static_assert(sizeof(struct gj_question) == 26 * sizeof(int) + 4 * sizeof(int64_t), "hashed as bytes");
+/* Keys have no padding (src/api/table.c), and neither has the rest: 31 + 1 ints, then 64-bit extents. */
+_Static_assert(sizeof(struct gj_question) == 32 * sizeof(int) + 4 * sizeof(int64_t), "hashed as bytes");
 
 enum gj_status gj_choices_get(struct gj_choices *choices, const struct gj_question *question,
                               struct gj_key *key, gj_error **error)

@@ -51,6 +51,7 @@ void gj_context_close(gj_context **context)
     gj_driver_close(&driver);
     gj_cache_close(&closing->cache);
     gj_assets_free(&closing->assets);
+    gj_own_list_free(&closing->owns);
     pthread_cond_destroy(&closing->landed);
     pthread_mutex_destroy(&closing->choices.lock);
     pthread_mutex_destroy(&closing->lock);
@@ -90,6 +91,33 @@ enum gj_status gj_context_driver(gj_context *context, gj_driver **driver, gj_err
     }
     pthread_mutex_unlock(&context->lock);
     return status;
+}
+
+enum gj_status gj_own_add(gj_context *context, const struct gj_own *own, struct gj_own_id *id,
+                          gj_error **error)
+{
+    struct gj_own_id found;
+    GJ_TRY(gj_own_identify(own, &found, error));
+    pthread_mutex_lock(&context->lock);
+    const enum gj_status status = gj_own_list_add(&context->owns, own, found, error);
+    pthread_mutex_unlock(&context->lock);
+    if (status == GJ_OK && id != NULL)
+        *id = found;
+    return status;
+}
+
+enum gj_status gj_context_unit(gj_context *context, const struct gj_plan *plan, struct gj_unit *unit,
+                               gj_error **error)
+{
+    if (context == NULL)
+        return gj_unit_make(plan, NULL, NULL, unit, error);
+    const struct gj_own_source *own = NULL;
+    if (plan->key.act == GJ_ACT_OWN) {
+        pthread_mutex_lock(&context->lock);
+        own = gj_own_list_find(&context->owns, plan->key.own);
+        pthread_mutex_unlock(&context->lock);
+    }
+    return gj_unit_make(plan, context->assets, own, unit, error);
 }
 
 void gj_stats(const gj_context *context, struct gj_stats *stats)

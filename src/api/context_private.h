@@ -9,6 +9,7 @@
 #include <gemmjit/context.h>
 
 #include "api/choice.h"
+#include "api/own_list.h"
 #include "api/table.h"
 #include "base/log.h"
 #include "cache/cache.h"
@@ -42,6 +43,7 @@ struct gj_context {
     gj_cache *cache;          /* NULL: no disk cache */
     struct gj_table kernels;
     struct gj_choices choices;
+    struct gj_own_list owns; /* under lock */
     atomic_uint_least64_t counters[GJ_NUM_COUNTERS];
 
     pthread_mutex_t lock;        /* of kernels' insertions, flights, and of opening the libraries */
@@ -85,6 +87,11 @@ enum gj_status gj_context_driver(gj_context *context, gj_driver **driver, gj_err
 
 /* The kernel's loaded cubin, loading it on first need. */
 enum gj_status gj_kernel_loaded(gj_kernel *kernel, gj_loaded **loaded, gj_error **error);
+
+/* The unit of a plan with the context's templates and own functions; context NULL: the built-in ones, no
+ * function. */
+enum gj_status gj_context_unit(gj_context *context, const struct gj_plan *plan, struct gj_unit *unit,
+                               gj_error **error);
 
 /* Compiles a unit; shared with gj_compile. */
 enum gj_status gj_unit_compile(gj_compiler *compiler, const struct gj_plan *plan, const struct gj_unit *unit,

@@ -253,7 +253,7 @@ enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, str
     enum gj_status status = start_kernel(context, key, &making.kernel, error);
     if (status == GJ_OK) {
         const double start = gj_clock_ms();
-        status = gj_unit_make(&making.kernel->plan, context->assets, &making.unit, error);
+        status = gj_context_unit(context, &making.kernel->plan, &making.unit, error);
         making.kernel->info.generate_ms = gj_clock_ms() - start;
     }
     if (status == GJ_OK) {

@@ -14,10 +14,12 @@
 /* Every option with the first NVRTC that takes it; an older one refuses the whole compile. Those that came
  * later than GJ_NVRTC_MIN change no byte of the cubin: --minimal leaves out declarations that a unit without
  * headers does not use (3 to 5 ms), --no-cache keeps the driver's own result cache out of the way. So the
- * text of all of them names the result whichever version is installed. */
+ * text of all of them names the result whichever version is installed. -default-device is for users' own
+ * functions, which need no __device__. */
 #define OPTION_LIST(X)                 \
     X("-arch=" GJ_COMPILE_ARCH, 12, 0) \
     X("-std=c++17", 12, 0)             \
+    X("-default-device", 12, 0)        \
     X("--minimal", 12, 4)              \
     X("--ptxas-options=-v", 12, 0)     \
     X("--no-cache", 12, 9)

@@ -58,7 +58,7 @@ static enum gj_status check_batches(const struct view *view, gj_error **error)
         return GJ_OK;
     const int64_t stride = view->tensor->batch_stride;
     GJ_TRY(check_stride(view->name, "batch_stride", stride, view->element_bytes, error));
-    if (view->name != 'D')
+    if (view->name != 'D' && view->name != 'P')
         return GJ_OK;
     /* Strides are below 2^40 by now, so a span of 2^63 and more is longer than any. */
     const int64_t span = extent_of(view->rows, view->tensor->ld, view->columns);
@@ -66,9 +66,9 @@ static enum gj_status check_batches(const struct view *view, gj_error **error)
     const bool between =
         stride >= view->columns && view->tensor->ld >= extent_of(view->batches, stride, view->columns);
     if (!behind && !between)
-        REFUSE("D: batch_stride = %" PRId64 ": batches overlap (one spans %" PRId64
+        REFUSE("%c: batch_stride = %" PRId64 ": batches overlap (one spans %" PRId64
                " elements, its rows are %" PRId64 " apart)",
-               stride, span, view->tensor->ld);
+               view->name, stride, span, view->tensor->ld);
     return GJ_OK;
 }
 
@@ -103,22 +103,39 @@ static bool reads_c(const struct gj_key *key, const struct gj_gemm_args *args)
     return key->c.dtype != GJ_DTYPE_NONE && !(key->beta == GJ_SCALAR_HOST && args->beta == 0);
 }
 
+static enum gj_status check_outputs(const struct gj_key *key, const struct gj_gemm_args *args,
+                                    gj_error **error)
+{
+    const int64_t m = args->m, n = args->n, batch = args->batch;
+    const int64_t pre_n = key->op == GJ_OP_DGATED ? 2 * n : n, post_n = key->op == GJ_OP_GATED ? n / 2 : n;
+    const struct view c = view_of('C', &args->c, key->c, GJ_MAJOR_N, m, pre_n, batch);
+    const struct view d = view_of('D', &args->d, key->d, GJ_MAJOR_N, m, pre_n, batch);
+    const struct view p = view_of('P', &args->p, key->p, GJ_MAJOR_N, m, post_n, batch);
+    if (key->op == GJ_OP_GATED && n % 2 != 0)
+        REFUSE("n = %" PRId64 ": op=gated needs pairs of a gate and an up column", n);
+    if (reads_c(key, args))
+        GJ_TRY(check_view(&c, error));
+    if (key->d.dtype != GJ_DTYPE_NONE)
+        GJ_TRY(check_view(&d, error));
+    if (key->p.dtype != GJ_DTYPE_NONE)
+        GJ_TRY(check_view(&p, error));
+    if (key->d.dtype != GJ_DTYPE_NONE && key->p.dtype != GJ_DTYPE_NONE && args->d.data == args->p.data)
+        REFUSE("P: data = 0x%" PRIxPTR " is that of D: the outputs must not overlap",
+               (uintptr_t)args->p.data);
+    return GJ_OK;
+}
+
 static enum gj_status check_operands(const struct gj_plan *plan, const struct gj_gemm_args *args,
                                      gj_error **error)
 {
     const struct gj_key *const key = &plan->key;
-    const int64_t m = args->m, n = args->n, k = args->k, batch = args->batch;
-    const struct view a = view_of('A', &args->a, key->a, GJ_MAJOR_K, m, k, batch);
-    const struct view b = view_of('B', &args->b, key->b, GJ_MAJOR_K, n, k, batch);
-    const struct view c = view_of('C', &args->c, key->c, GJ_MAJOR_N, m, n, batch);
-    const struct view d = view_of('D', &args->d, key->d, GJ_MAJOR_N, m, n, batch);
-    if (k > 0) {
+    const struct view a = view_of('A', &args->a, key->a, GJ_MAJOR_K, args->m, args->k, args->batch);
+    const struct view b = view_of('B', &args->b, key->b, GJ_MAJOR_K, args->n, args->k, args->batch);
+    if (args->k > 0) {
         GJ_TRY(check_view(&a, error));
         GJ_TRY(check_view(&b, error));
     }
-    if (reads_c(key, args))
-        GJ_TRY(check_view(&c, error));
-    return check_view(&d, error);
+    return check_outputs(key, args, error);
 }
 
 static enum gj_status check_pointer(const char *name, const void *pointer, bool needed, gj_error **error)
@@ -128,6 +145,38 @@ static enum gj_status check_pointer(const char *name, const void *pointer, bool 
     if ((uintptr_t)pointer % 4 != 0)
         REFUSE("%s = 0x%" PRIxPTR ": must be a multiple of 4", name, (uintptr_t)pointer);
     return GJ_OK;
+}
+
+/* A vector or scalar that a field of the key asks for. */
+static enum gj_status check_vector(const char *name, const void *pointer, const char *field, int64_t bytes,
+                                   int64_t batch_stride, gj_error **error)
+{
+    if (field == NULL && pointer != NULL)
+        REFUSE("%s is given, but the kernel's key does not ask for it", name);
+    if (field == NULL)
+        return GJ_OK;
+    if (pointer == NULL)
+        REFUSE("%s is NULL, but the kernel's key has %s", name, field);
+    if ((uintptr_t)pointer % (uintptr_t)bytes != 0)
+        REFUSE("%s = 0x%" PRIxPTR ": must be a multiple of %" PRId64, name, (uintptr_t)pointer, bytes);
+    if (batch_stride < 0)
+        REFUSE("%s_batch_stride = %" PRId64 ": must not be negative", name, batch_stride);
+    return GJ_OK;
+}
+
+static enum gj_status check_fused(const struct gj_key *key, const struct gj_gemm_args *args, gj_error **error)
+{
+    const bool f32 = key->bias == GJ_BIAS_ROW_F32 || key->bias == GJ_BIAS_COL_F32;
+    const bool both = key->scale == GJ_SCALE_TENSOR || key->scale == GJ_SCALE_ROW_COL;
+    GJ_TRY(check_vector("bias", args->bias, key->bias != GJ_BIAS_NONE ? "bias" : NULL, f32 ? 4 : 2,
+                        args->bias_batch_stride, error));
+    GJ_TRY(check_vector("scale_a", args->scale_a, both || key->scale == GJ_SCALE_ROW ? "scale" : NULL, 4,
+                        args->scale_a_batch_stride, error));
+    GJ_TRY(check_vector("scale_b", args->scale_b, both || key->scale == GJ_SCALE_COL ? "scale" : NULL, 4,
+                        args->scale_b_batch_stride, error));
+    GJ_TRY(check_vector("quant_scale", args->quant_scale, key->quant != GJ_QUANT_NONE ? "quant" : NULL, 4, 0,
+                        error));
+    return check_vector("amax", args->amax, key->quant == GJ_QUANT_AMAX ? "quant=amax" : NULL, 4, 0, error);
 }
 
 static enum gj_status check_pointers(const struct gj_key *key, const struct gj_gemm_args *args,
@@ -157,8 +206,13 @@ enum gj_status gj_args_check(const struct gj_plan *plan, const struct gj_gemm_ar
         REFUSE("max_sms = %d: must be 0, or at least the cluster's %d CTAs", args->max_sms, cluster_size);
     if (args->c.data != NULL && plan->key.c.dtype == GJ_DTYPE_NONE)
         REFUSE("C is given, but the kernel's key has c=none");
+    if (args->p.data != NULL && plan->key.p.dtype == GJ_DTYPE_NONE)
+        REFUSE("P is given, but the kernel's key has no PostAct");
+    if (args->d.data != NULL && plan->key.d.dtype == GJ_DTYPE_NONE)
+        REFUSE("D is given, but the kernel's key has d=none");
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return GJ_OK;
     GJ_TRY(check_pointers(&plan->key, args, error));
+    GJ_TRY(check_fused(&plan->key, args, error));
     return check_operands(plan, args, error);
 }

@@ -14,6 +14,11 @@ static void add_text(struct gj_constants *constants, const char *name, const cha
     constants->items[constants->count++] = (struct gj_constant){name, text, 0, NULL};
 }
 
+void gj_constants_add_text(struct gj_constants *constants, const char *name, const char *text)
+{
+    add_text(constants, name, text);
+}
+
 static void add_tile(const struct gj_plan *plan, struct gj_constants *constants)
 {
     const struct gj_key *const key = &plan->kernel;
@@ -53,13 +58,17 @@ static void add_operands(const struct gj_plan *plan, struct gj_constants *consta
         "from one wgmma's A to the next, 16 bytes each");
     add(constants, "B_K_STEP", key->b.major == GJ_MAJOR_K ? 2 : 128,
         "from one wgmma's B to the next, 16 bytes each");
-    const int scaled = key->alpha != GJ_SCALAR_ONE, has_c = key->c.dtype != GJ_DTYPE_NONE;
+    const int scaled = key->alpha != GJ_SCALAR_ONE || key->scale == GJ_SCALE_TENSOR;
+    const int has_c = key->c.dtype != GJ_DTYPE_NONE;
     add(constants, "SCALED", scaled, NULL);
+    add(constants, "ALPHA_HOST", key->alpha == GJ_SCALAR_HOST, NULL);
     add(constants, "ALPHA_DEVICE", key->alpha == GJ_SCALAR_DEVICE, NULL);
     add(constants, "BETA_HOST", key->beta == GJ_SCALAR_HOST, NULL);
     add(constants, "BETA_DEVICE", key->beta == GJ_SCALAR_DEVICE, NULL);
     add(constants, "HAS_C", has_c, NULL);
-    add(constants, "PLAIN", !scaled && !has_c && !acc_f16, NULL);
+    const bool is_fused = gj_plan_is_fused(plan);
+    add(constants, "FUSED", is_fused, NULL);
+    add(constants, "PLAIN", !scaled && !has_c && !acc_f16 && !is_fused, NULL);
 }
 
 static void add_stages(const struct gj_plan *plan, struct gj_constants *constants)
@@ -79,40 +88,134 @@ static void add_stages(const struct gj_plan *plan, struct gj_constants *constant
     add(constants, "QUEUE_EMPTY_ARRIVALS", plan->queue_empty_arrivals, "readers of a ticket in the cluster");
 }
 
-/* Bytes from one block of 16 columns of a slab to the next. */
-static long column_step(struct gj_format format, int line_bytes)
+/* Device functions of activation.cuh, by enum gj_act. */
+#define ACTIVATION(name)       \
+    {                          \
+        name, name "_gradient" \
+    }
+static const struct {
+    const char *forward, *gradient;
+} activations[] = {
+    [GJ_ACT_NONE] = ACTIVATION("none"),
+    [GJ_ACT_RELU] = ACTIVATION("relu"),
+    [GJ_ACT_RELU_SQ] = ACTIVATION("relu_sq"),
+    [GJ_ACT_GELU_TANH] = ACTIVATION("gelu_tanh"),
+    [GJ_ACT_GELU_ERF] = ACTIVATION("gelu_erf"),
+    [GJ_ACT_SILU] = ACTIVATION("silu"),
+    [GJ_ACT_QUICK_GELU] = ACTIVATION("quick_gelu"),
+    [GJ_ACT_SIGMOID] = ACTIVATION("sigmoid"),
+    [GJ_ACT_TANH] = ACTIVATION("hyperbolic_tangent"),
+    [GJ_ACT_SWIGLU] = ACTIVATION("swiglu"),
+    [GJ_ACT_SWIGLU_OAI] = ACTIVATION("swiglu_oai"),
+    [GJ_ACT_GEGLU] = ACTIVATION("geglu"),
+    [GJ_ACT_REGLU] = ACTIVATION("reglu"),
+    [GJ_ACT_GLU] = ACTIVATION("glu"),
+    [GJ_ACT_OWN] = {"own_function", "own_function"},
+};
+
+/* The function of convert.cuh.in that writes 16 x 16 elements of an output. */
+static const char *store_name(enum gj_dtype dtype, enum gj_major major)
 {
-    return 16 * (format.major == GJ_MAJOR_N ? (long)gj_dtype_bytes(format.dtype) : line_bytes);
+    static const char *const names[][2] = {
+        [GJ_DTYPE_NONE] = {"", ""},
+        [GJ_DTYPE_F16] = {"store_f16_n", "store_f16_m"},
+        [GJ_DTYPE_BF16] = {"store_bf16_n", "store_bf16_m"},
+        [GJ_DTYPE_F32] = {"store_f32_n", "store_f32_m"},
+        [GJ_DTYPE_E4M3] = {"store_e4m3_n", "store_e4m3_m"},
+        [GJ_DTYPE_E5M2] = {"store_e5m2_n", "store_e5m2_m"},
+    };
+    return names[dtype][major == GJ_MAJOR_M];
+}
+
+/* An output, or C: `prefix` is D, P or C; `shrink` columns of A B^T make one of it. Names are static. */
+struct matrix_names {
+    const char *bytes, *m_major, *offset, *shrink, *slab_n, *tail_n, *slab_line, *tail_line, *step;
+};
+#define MATRIX_NAMES(X)                                                                                     \
+    {                                                                                                       \
+        X "_BYTES", X "_M_MAJOR", X "_OFFSET", X "_SHRINK", X "_SLAB_N", X "_TAIL_N", X "_SLAB_LINE_BYTES", \
+            X "_TAIL_LINE_BYTES", X "_STEP"                                                                 \
+    }
+
+static void add_matrix(const struct gj_plan *plan, struct gj_constants *constants,
+                       const struct matrix_names *names, struct gj_format format, int element, int line,
+                       int shrink, int offset)
+{
+    const bool m_major = format.major == GJ_MAJOR_M;
+    const int tail = plan->tail_n / shrink;
+    add(constants, names->bytes, element, "per element");
+    add(constants, names->m_major, m_major, "columns are contiguous, not rows");
+    add(constants, names->offset, offset, "in a slab buffer");
+    add(constants, names->shrink, shrink, "columns of A B^T for one of it");
+    add(constants, names->slab_n, plan->slab_n / shrink, "its columns in a slab");
+    add(constants, names->tail_n, tail, "its columns in a tail slab");
+    add(constants, names->slab_line, line, "its contiguous bytes in a slab");
+    add(constants, names->tail_line, m_major ? line : tail * element,
+        "the same of a tail slab, which is not swizzled if n-major");
+    add(constants, names->step, 16 * (m_major ? line : element), NULL);
 }
 
 static void add_output(const struct gj_plan *plan, struct gj_constants *constants)
 {
+    static const struct matrix_names d = MATRIX_NAMES("D"), p = MATRIX_NAMES("P"), c = MATRIX_NAMES("C");
     const struct gj_key *const key = &plan->kernel;
-    const int d_bytes = (int)gj_dtype_bytes(key->d.dtype), c_bytes = (int)gj_dtype_bytes(key->c.dtype);
-    const bool d_m = key->d.major == GJ_MAJOR_M, c_m = key->c.major == GJ_MAJOR_M;
-    add(constants, "D_BYTES", d_bytes, "per element of D");
-    add(constants, "D_BITS", 8 * d_bytes, NULL);
-    add(constants, "D_M_MAJOR", d_m, "D's columns are contiguous, not its rows");
+    const int slabs = plan->slab_n ? plan->mma_n / plan->slab_n : 0;
+    add(constants, "HAS_D", plan->d_element > 0, NULL);
+    add(constants, "HAS_P", plan->p_element > 0, NULL);
     add(constants, "SLAB_N", plan->slab_n,
         "columns of a slab: 64 rows that the epilogue handles in one step");
-    add(constants, "SLABS", plan->slab_n ? plan->mma_n / plan->slab_n : 0,
-        "slabs of that width in a tile's width");
+    add(constants, "SLABS", slabs, "slabs of that width in a tile's width");
     add(constants, "TAIL_N", plan->tail_n, "columns of a tile's tail slab");
-    add(constants, "D_LINE_BYTES", plan->d_line_bytes, "contiguous bytes of a slab of D");
-    add(constants, "D_STEP", column_step(key->d, plan->d_line_bytes), NULL);
-    add(constants, "TAIL_LINE_BYTES", d_m ? plan->d_line_bytes : plan->tail_n * d_bytes,
-        "the same of a tail slab, which is not swizzled if D is n-major");
-    add(constants, "SLAB_BYTES", plan->slab_bytes, "one slab of D");
+    add(constants, "SLAB_FIRST", 0, NULL);
+    add(constants, "SLAB_COUNT", slabs, NULL);
+    add(constants, "TAIL_FIRST", slabs * plan->slab_n, NULL);
+    add(constants, "TAIL_COUNT", plan->tail_n > 0, NULL);
+    add(constants, "SLAB_BYTES", plan->slab_bytes, "one slab of all outputs");
     add(constants, "SLAB_BUFFERS", plan->slab_buffers, "slabs in flight per warp group");
-    add(constants, "C_BYTES", c_bytes, "per element of C");
+    add_matrix(plan, constants, &d, key->d, plan->d_element, plan->d_line_bytes, 1, 0);
+    add_matrix(plan, constants, &p, key->p, plan->p_element, plan->p_line_bytes, plan->p_shrink,
+               plan->p_offset);
+    add_matrix(plan, constants, &c, key->c, plan->c_element, plan->c_line_bytes, 1, 0);
     add(constants, "C_F16", key->c.dtype == GJ_DTYPE_F16, NULL);
-    add(constants, "C_M_MAJOR", c_m, "C's columns are contiguous, not its rows");
-    add(constants, "C_LINE_BYTES", plan->c_line_bytes, "contiguous bytes of a slab of C");
-    add(constants, "C_STEP", column_step(key->c, plan->c_line_bytes), NULL);
-    add(constants, "C_TAIL_LINE_BYTES", c_m ? plan->c_line_bytes : plan->tail_n * c_bytes,
-        "the same of a tail slab, which is not swizzled if C is n-major");
     add(constants, "C_SLAB_BYTES", plan->c_slab_bytes, "one slab of C");
     add(constants, "C_BUFFERS", plan->c_buffers, "slabs of C in flight per warp group");
+}
+
+/* What is fused behind the product. */
+static void add_fused(const struct gj_plan *plan, struct gj_constants *constants)
+{
+    const struct gj_key *const key = &plan->kernel;
+    const bool by_row = key->bias >= GJ_BIAS_ROW_F32 && key->bias <= GJ_BIAS_ROW_BF16;
+    const bool has_bias = key->bias != GJ_BIAS_NONE;
+    const enum gj_bias kind =
+        by_row || !has_bias ? key->bias : (enum gj_bias)(key->bias - GJ_BIAS_COL_F32 + GJ_BIAS_ROW_F32);
+    const bool scale_row = key->scale == GJ_SCALE_ROW || key->scale == GJ_SCALE_ROW_COL;
+    const bool scale_col = key->scale == GJ_SCALE_COL || key->scale == GJ_SCALE_ROW_COL;
+    add(constants, "OWN", key->act == GJ_ACT_OWN, NULL);
+    add(constants, "OP_ACT", key->op == GJ_OP_ACT, NULL);
+    add(constants, "OP_DACT", key->op == GJ_OP_DACT, NULL);
+    add(constants, "OP_GATED", key->op == GJ_OP_GATED, NULL);
+    add(constants, "OP_DGATED", key->op == GJ_OP_DGATED, NULL);
+    add(constants, "BACKWARD", key->op == GJ_OP_DACT || key->op == GJ_OP_DGATED, NULL);
+    add(constants, "HALVES", key->gate == GJ_GATE_HALVES, NULL);
+    add(constants, "HAS_BIAS", has_bias, NULL);
+    add(constants, "BIAS_ROW", by_row, NULL);
+    add(constants, "BIAS_COL", has_bias && !by_row, NULL);
+    add(constants, "BIAS_BYTES", kind == GJ_BIAS_ROW_F32 ? 4 : 2, NULL);
+    add(constants, "SCALE_TENSOR", key->scale == GJ_SCALE_TENSOR, NULL);
+    add(constants, "SCALE_ROW", scale_row, NULL);
+    add(constants, "SCALE_COL", scale_col, NULL);
+    add(constants, "SCALE_VECTORS", scale_row || scale_col, NULL);
+    add(constants, "VECTORS", scale_row || scale_col || has_bias, NULL);
+    add(constants, "QUANT", key->quant != GJ_QUANT_NONE, NULL);
+    add(constants, "AMAX", key->quant == GJ_QUANT_AMAX, NULL);
+    add_text(constants, "BIAS_TYPE", kind == GJ_BIAS_ROW_F16 ? "f16" : "bf16");
+    add_text(constants, "LAST", plan->p_element > 0 ? "p" : "d");
+    add_text(constants, "ACTIVATION", activations[key->act].forward);
+    add_text(constants, "GRADIENT", activations[key->act].gradient);
+    add_text(constants, "D_STORE",
+             store_name(key->op == GJ_OP_DGATED ? GJ_DTYPE_F32 : key->d.dtype, key->d.major));
+    add_text(constants, "P_STORE", store_name(key->p.dtype, key->p.major));
 }
 
 static void add_offsets(const struct gj_plan *plan, struct gj_constants *constants)
@@ -147,6 +250,7 @@ void gj_constants_make(const struct gj_plan *plan, struct gj_constants *constant
     add_operands(plan, constants);
     add_stages(plan, constants);
     add_output(plan, constants);
+    add_fused(plan, constants);
     add_offsets(plan, constants);
 }
 

@@ -15,7 +15,7 @@ struct gj_constant {
     const char *comment;
 };
 
-#define GJ_CONSTANTS_MAX 128
+#define GJ_CONSTANTS_MAX 192
 
 struct gj_constants {
     struct gj_constant items[GJ_CONSTANTS_MAX];
@@ -24,6 +24,9 @@ struct gj_constants {
 
 /* All constants of a plan; strings point into *plan or are static. */
 void gj_constants_make(const struct gj_plan *plan, struct gj_constants *constants);
+
+/* One more word; name and text are borrowed. */
+void gj_constants_add_text(struct gj_constants *constants, const char *name, const char *text);
 
 /* The last constant of that name (loop variables hide others), or NULL. */
 const struct gj_constant *gj_constants_find(const struct gj_constants *constants, const char *name,

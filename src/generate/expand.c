@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The partial preprocessor over template lines. */
-#include "generate/expand.h"
+#include "generate/expand_impl.h"
 
 #include "base/error_build.h"
 
@@ -9,61 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INCLUDES_MAX 32 /* distinct files of one unit */
-#define NESTING_MAX 16  /* includes and blocks inside each other */
-#define ITERATIONS_MAX 1024
-
-struct line {
-    const char *at;
-    size_t length;
-};
-
-/* A file cut into lines. */
-struct source {
-    const struct gj_asset *asset;
-    struct line *lines;
-    int count;
-};
-
-struct expander {
-    const struct gj_assets *assets;
-    struct gj_constants constants; /* plan constants, then the loop variables in scope */
-    const struct gj_asset *included[INCLUDES_MAX];
-    int num_included;
-    int nesting;
-    struct gj_lines *out;
-    gj_error **error;
-};
-
-static enum gj_status expand_range(struct expander *expander, const struct source *source, int from, int to);
-
-void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const struct gj_asset *asset,
-                  int line)
-{
-    if (lines->count == lines->capacity) {
-        const size_t capacity = lines->capacity ? 2 * lines->capacity : 1024;
-        struct gj_unit_line *const grown = realloc(lines->items, capacity * sizeof *grown);
-        if (grown == NULL) {
-            lines->failed = true;
-            return;
-        }
-        lines->items = grown;
-        lines->capacity = capacity;
-    }
-    lines->items[lines->count++] = (struct gj_unit_line){asset, line};
-    gj_strbuf_add(&lines->text, text, length);
-    gj_strbuf_add(&lines->text, "\n", 1);
-}
-
-void gj_lines_free(struct gj_lines *lines)
-{
-    gj_strbuf_free(&lines->text);
-    free(lines->items);
-    *lines = (struct gj_lines){0};
-}
-
 /* Fails at a template line. */
-static enum gj_status fail_at(struct expander *expander, const struct source *source, int index,
+enum gj_status gj_expand_fail(struct expander *expander, const struct source *source, int index,
                               const char *message)
 {
     const struct line line = source->lines[index];
@@ -76,7 +23,7 @@ static enum gj_status fail_at(struct expander *expander, const struct source *so
     return GJ_ERR_GENERATE;
 }
 
-static struct line trim(struct line line)
+struct line gj_line_trim(struct line line)
 {
     while (line.length > 0 && isspace((unsigned char)*line.at)) {
         line.at++;
@@ -88,31 +35,69 @@ static struct line trim(struct line line)
 }
 
 /* Whether a line starts with a word such as "#if" or "@for"; *rest is what follows it. */
-static bool starts_with(struct line line, const char *word, struct line *rest)
+bool gj_line_starts_with(struct line line, const char *word, struct line *rest)
 {
-    const struct line trimmed = trim(line);
+    const struct line trimmed = gj_line_trim(line);
     const size_t length = strlen(word);
     if (trimmed.length < length || memcmp(trimmed.at, word, length) != 0)
         return false;
     if (trimmed.length > length && (isalnum((unsigned char)trimmed.at[length]) || trimmed.at[length] == '_'))
         return false;
     if (rest != NULL)
-        *rest = trim((struct line){trimmed.at + length, trimmed.length - length});
+        *rest = gj_line_trim((struct line){trimmed.at + length, trimmed.length - length});
     return true;
 }
 
-static enum gj_status value_at(struct expander *expander, const struct source *source, int index,
+bool gj_line_take_quoted(struct line *text, struct line *value)
+{
+    if (text->length < 2 || text->at[0] != '"')
+        return false;
+    const char *const close = memchr(text->at + 1, '"', text->length - 1);
+    if (close == NULL)
+        return false;
+    *value = (struct line){text->at + 1, (size_t)(close - text->at - 1)};
+    *text = gj_line_trim((struct line){close + 1, text->length - (size_t)(close + 1 - text->at)});
+    return true;
+}
+
+/* Value of an expression, in which ${WORD} may stand for a part of a name. */
+enum gj_status gj_expand_value(struct expander *expander, const struct source *source, int index,
                                struct line text, long *value)
 {
     char message[160];
-    if (!gj_expression_value(text.at, text.length, &expander->constants, value, message, sizeof message))
-        return fail_at(expander, source, index, message);
-    return GJ_OK;
+    struct gj_strbuf whole = {0};
+    if (memchr(text.at, '$', text.length) != NULL) {
+        enum gj_status status = gj_expand_substitute(expander, source, index, text, &whole);
+        if (status == GJ_OK && whole.failed)
+            status = gj_error_make(expander->error, GJ_ERR_NO_MEMORY, GJ_STAGE_GENERATE, 0, "",
+                                   "no memory for %s", source->asset->path);
+        if (status != GJ_OK) {
+            gj_strbuf_free(&whole);
+            return status;
+        }
+        text = (struct line){whole.text, whole.length};
+    }
+    const bool good =
+        gj_expression_value(text.at, text.length, &expander->constants, value, message, sizeof message);
+    gj_strbuf_free(&whole);
+    return good ? GJ_OK : gj_expand_fail(expander, source, index, message);
+}
+
+/* The brace that closes a "${" before `at`, or NULL; others may stand inside. */
+static const char *closing_brace(const char *at, const char *end)
+{
+    for (int depth = 0; at < end; at++) {
+        if (*at == '{')
+            depth++;
+        else if (*at == '}' && depth-- == 0)
+            return at;
+    }
+    return NULL;
 }
 
 /* Replaces ${expression} and ${WORD} in a line. */
-static enum gj_status substitute(struct expander *expander, const struct source *source, int index,
-                                 struct line line, struct gj_strbuf *out)
+enum gj_status gj_expand_substitute(struct expander *expander, const struct source *source, int index,
+                                    struct line line, struct gj_strbuf *out)
 {
     const char *const end = line.at + line.length;
     const char *at = line.at, *open;
@@ -122,18 +107,18 @@ static enum gj_status substitute(struct expander *expander, const struct source 
             at = open + 1;
             continue;
         }
-        const char *const close = memchr(open, '}', (size_t)(end - open));
+        const char *const close = closing_brace(open + 2, end);
         if (close == NULL)
-            return fail_at(expander, source, index, "\"${\" without \"}\"");
+            return gj_expand_fail(expander, source, index, "\"${\" without \"}\"");
         gj_strbuf_add(out, at, (size_t)(open - at));
-        const struct line inner = trim((struct line){open + 2, (size_t)(close - open - 2)});
+        const struct line inner = gj_line_trim((struct line){open + 2, (size_t)(close - open - 2)});
         const struct gj_constant *const constant =
             gj_constants_find(&expander->constants, inner.at, inner.length);
         long value;
         if (constant != NULL && constant->text != NULL) {
             gj_strbuf_puts(out, constant->text);
         } else {
-            GJ_TRY(value_at(expander, source, index, inner, &value));
+            GJ_TRY(gj_expand_value(expander, source, index, inner, &value));
             gj_strbuf_printf(out, "%ld", value);
         }
         at = close + 1;
@@ -142,185 +127,30 @@ static enum gj_status substitute(struct expander *expander, const struct source 
     return GJ_OK;
 }
 
+/* Adds an expanded line of a template. */
+static void add_line(struct expander *expander, const struct source *source, int index, const char *text,
+                     size_t length)
+{
+    if (source->asset == expander->own_user)
+        gj_lines_add(expander->out, text, length, &expander->own->asset, expander->own->line);
+    else
+        gj_lines_add(expander->out, text, length, source->asset, index + 1);
+}
+
 static enum gj_status emit(struct expander *expander, const struct source *source, int index)
 {
     const struct line line = source->lines[index];
     if (memchr(line.at, '$', line.length) == NULL) {
-        gj_lines_add(expander->out, line.at, line.length, source->asset, index + 1);
+        add_line(expander, source, index, line.at, line.length);
         return GJ_OK;
     }
     struct gj_strbuf text = {0};
-    const enum gj_status status = substitute(expander, source, index, line, &text);
+    const enum gj_status status = gj_expand_substitute(expander, source, index, line, &text);
     if (status == GJ_OK)
-        gj_lines_add(expander->out, text.text ? text.text : "", text.length, source->asset, index + 1);
+        add_line(expander, source, index, text.text ? text.text : "", text.length);
     if (text.failed)
         expander->out->failed = true;
     gj_strbuf_free(&text);
-    return status;
-}
-
-/* `VAR in A .. B` at the start of a loop directive; *rest is what follows B's expression, up to a keyword. */
-struct range {
-    struct line variable, rest;
-    long first, last;
-};
-
-/* Cuts text at a keyword standing as a word; the part before it, trimmed, goes to *before. */
-static bool cut_at(struct line text, const char *keyword, struct line *before, struct line *after)
-{
-    const size_t length = strlen(keyword);
-    for (size_t i = 0; i + length <= text.length; i++) {
-        if (memcmp(text.at + i, keyword, length) == 0) {
-            *before = trim((struct line){text.at, i});
-            *after = trim((struct line){text.at + i + length, text.length - i - length});
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum gj_status read_range(struct expander *expander, const struct source *source, int index,
-                                 struct line text, struct range *range)
-{
-    struct line bounds, low, high, ignored;
-    if (!cut_at(text, " in ", &range->variable, &bounds) || !cut_at(bounds, "..", &low, &high))
-        return fail_at(expander, source, index, "expected VARIABLE in FIRST .. LAST");
-    if (!cut_at(high, " sep ", &high, &ignored))
-        range->rest = (struct line){high.at + high.length, 0};
-    else
-        range->rest = (struct line){ignored.at - strlen("sep "), ignored.length + strlen("sep ")};
-    GJ_TRY(value_at(expander, source, index, low, &range->first));
-    GJ_TRY(value_at(expander, source, index, high, &range->last));
-    long span;
-    if (__builtin_sub_overflow(range->last, range->first, &span) || span >= ITERATIONS_MAX)
-        return fail_at(expander, source, index, "more than 1024 iterations");
-    return GJ_OK;
-}
-
-/* Brings a loop variable into scope; drop_variable takes it out again. */
-static enum gj_status push_variable(struct expander *expander, const struct source *source, int index,
-                                    struct line name, char *storage, size_t capacity)
-{
-    bool good = name.length > 0 && name.length < capacity && !isdigit((unsigned char)*name.at);
-    for (size_t i = 0; i < name.length; i++)
-        good = good && (isalnum((unsigned char)name.at[i]) || name.at[i] == '_');
-    if (!good || expander->constants.count == GJ_CONSTANTS_MAX)
-        return fail_at(expander, source, index, "bad loop variable");
-    memcpy(storage, name.at, name.length);
-    storage[name.length] = '\0';
-    expander->constants.items[expander->constants.count++] = (struct gj_constant){.name = storage};
-    return GJ_OK;
-}
-
-static enum gj_status expand_for(struct expander *expander, const struct source *source, int index,
-                                 struct line text, int end)
-{
-    struct range range;
-    char name[32];
-    GJ_TRY(read_range(expander, source, index, text, &range));
-    if (range.rest.length > 0)
-        return fail_at(expander, source, index, "@for has no sep: it belongs to @join");
-    GJ_TRY(push_variable(expander, source, index, range.variable, name, sizeof name));
-    const int slot = expander->constants.count - 1;
-    enum gj_status status = GJ_OK;
-    for (long i = 0; i <= range.last - range.first && status == GJ_OK; i++) {
-        expander->constants.items[slot].value = range.first + i;
-        status = expand_range(expander, source, index + 1, end);
-    }
-    expander->constants.count--;
-    return status;
-}
-
-/* Options of @join, each a quoted text or a number. */
-struct join {
-    struct line separator, begin, end;
-    long per;
-};
-
-static bool read_quoted(struct line *text, struct line *value)
-{
-    if (text->length < 2 || text->at[0] != '"')
-        return false;
-    const char *const close = memchr(text->at + 1, '"', text->length - 1);
-    if (close == NULL)
-        return false;
-    *value = (struct line){text->at + 1, (size_t)(close - text->at - 1)};
-    *text = trim((struct line){close + 1, text->length - (size_t)(close + 1 - text->at)});
-    return true;
-}
-
-static enum gj_status read_join(struct expander *expander, const struct source *source, int index,
-                                struct line text, struct join *join)
-{
-    *join = (struct join){.per = 1};
-    while (text.length > 0) {
-        struct line rest;
-        bool good;
-        if (starts_with(text, "sep", &rest)) {
-            good = read_quoted(&rest, &join->separator);
-        } else if (starts_with(text, "begin", &rest)) {
-            good = read_quoted(&rest, &join->begin);
-        } else if (starts_with(text, "end", &rest)) {
-            good = read_quoted(&rest, &join->end);
-        } else if (starts_with(text, "per", &rest)) {
-            char *stop;
-            join->per = strtol(rest.at, &stop, 10);
-            good = rest.length > 0 && isdigit((unsigned char)*rest.at) && join->per > 0;
-            if (good)
-                rest = trim((struct line){stop, rest.length - (size_t)(stop - rest.at)});
-        } else {
-            good = false;
-        }
-        if (!good)
-            return fail_at(expander, source, index,
-                           "expected sep \"TEXT\" [per N] [begin \"TEXT\"] [end \"TEXT\"]");
-        text = rest;
-    }
-    return GJ_OK;
-}
-
-/* Writes the items of a @join, `per` of them on a line, in the indentation of the body line. */
-static enum gj_status write_join(struct expander *expander, const struct source *source, int index,
-                                 const struct range *range, const struct join *join, int slot)
-{
-    const struct line body = source->lines[index + 1], item = trim(body);
-    struct gj_strbuf text = {0};
-    enum gj_status status = GJ_OK;
-    for (long position = 0; position <= range->last - range->first && status == GJ_OK; position++) {
-        if (position % join->per == 0)
-            gj_strbuf_add(&text, body.at, (size_t)(item.at - body.at));
-        if (position == 0)
-            gj_strbuf_add(&text, join->begin.at, join->begin.length);
-        expander->constants.items[slot].value = range->first + position;
-        status = substitute(expander, source, index + 1, item, &text);
-        const bool last = position == range->last - range->first,
-                   line_ends = last || (position + 1) % join->per == 0;
-        const struct line tail = last ? join->end : line_ends ? trim(join->separator) : join->separator;
-        gj_strbuf_add(&text, tail.at, tail.length);
-        if (line_ends) {
-            gj_lines_add(expander->out, text.text, text.length, source->asset, index + 2);
-            expander->out->failed |= text.failed;
-            text.length = 0;
-        }
-    }
-    gj_strbuf_free(&text);
-    return status;
-}
-
-static enum gj_status expand_join(struct expander *expander, const struct source *source, int index,
-                                  struct line text, int end)
-{
-    struct range range;
-    struct join join;
-    char name[32];
-    if (end != index + 2)
-        return fail_at(expander, source, index, "the body of @join is one line");
-    GJ_TRY(read_range(expander, source, index, text, &range));
-    GJ_TRY(read_join(expander, source, index, range.rest, &join));
-    GJ_TRY(push_variable(expander, source, index, range.variable, name, sizeof name));
-    const enum gj_status status =
-        write_join(expander, source, index, &range, &join, expander->constants.count - 1);
-    expander->constants.count--;
     return status;
 }
 
@@ -331,15 +161,15 @@ static int find_end(const struct source *source, int from, int to, const char *c
     int depth = 0;
     for (int i = from; i < to; i++) {
         for (int o = 0; openers[o] != NULL; o++)
-            if (starts_with(source->lines[i], openers[o], NULL))
+            if (gj_line_starts_with(source->lines[i], openers[o], NULL))
                 depth++;
-        if (starts_with(source->lines[i], closer, NULL) && depth-- == 0)
+        if (gj_line_starts_with(source->lines[i], closer, NULL) && depth-- == 0)
             return i;
     }
     return to;
 }
 
-static const char *const at_openers[] = {"@for", "@join", "@if", NULL};
+static const char *const at_openers[] = {"@for", "@each", "@join", "@if", NULL};
 static const char *const hash_openers[] = {"#if", NULL};
 
 /* An `#if` chain from `index` to its `#endif` at `end`: expands the first branch that holds. */
@@ -350,24 +180,24 @@ static enum gj_status expand_if(struct expander *expander, const struct source *
     while (at < end) {
         int next = at + 1;
         while (next < end) {
-            if (starts_with(source->lines[next], "#if", NULL))
+            if (gj_line_starts_with(source->lines[next], "#if", NULL))
                 next = find_end(source, next + 1, end, hash_openers, "#endif");
-            else if (starts_with(source->lines[next], "#elif", NULL) ||
-                     starts_with(source->lines[next], "#else", NULL))
+            else if (gj_line_starts_with(source->lines[next], "#elif", NULL) ||
+                     gj_line_starts_with(source->lines[next], "#else", NULL))
                 break;
             next++;
         }
         if (otherwise)
-            return fail_at(expander, source, at, "a branch after #else");
-        otherwise = starts_with(source->lines[at], "#else", NULL);
+            return gj_expand_fail(expander, source, at, "a branch after #else");
+        otherwise = gj_line_starts_with(source->lines[at], "#else", NULL);
         struct line condition;
         long holds = 1;
-        if (starts_with(source->lines[at], "#if", &condition) ||
-            starts_with(source->lines[at], "#elif", &condition))
-            GJ_TRY(value_at(expander, source, at, condition, &holds));
+        if (gj_line_starts_with(source->lines[at], "#if", &condition) ||
+            gj_line_starts_with(source->lines[at], "#elif", &condition))
+            GJ_TRY(gj_expand_value(expander, source, at, condition, &holds));
         if (holds && !taken) {
             taken = true;
-            GJ_TRY(expand_range(expander, source, at + 1, next));
+            GJ_TRY(gj_expand_range(expander, source, at + 1, next));
         }
         at = next;
     }
@@ -389,13 +219,13 @@ static enum gj_status expand_file(struct expander *expander, const struct gj_ass
         const struct line line = {at, (size_t)((newline ? newline : end) - at)};
         source.lines[source.count++] = line;
         if (memchr(line.at, '\0', line.length) != NULL) {
-            const enum gj_status status = fail_at(expander, &source, source.count - 1, "a zero byte");
+            const enum gj_status status = gj_expand_fail(expander, &source, source.count - 1, "a zero byte");
             free(source.lines);
             return status;
         }
         at += line.length + 1;
     }
-    const enum gj_status status = expand_range(expander, &source, 0, source.count);
+    const enum gj_status status = gj_expand_range(expander, &source, 0, source.count);
     free(source.lines);
     return status;
 }
@@ -404,18 +234,52 @@ static enum gj_status expand_include(struct expander *expander, const struct sou
                                      struct line path)
 {
     struct line name;
-    if (!read_quoted(&path, &name))
-        return fail_at(expander, source, index, "expected #include \"PATH\"");
+    if (!gj_line_take_quoted(&path, &name))
+        return gj_expand_fail(expander, source, index, "expected #include \"PATH\"");
     const struct gj_asset *const asset = gj_assets_find(expander->assets, name.at, name.length);
     if (asset == NULL)
-        return fail_at(expander, source, index, "there is no such template");
+        return gj_expand_fail(expander, source, index, "there is no such template");
     for (int i = 0; i < expander->num_included; i++)
         if (expander->included[i] == asset)
             return GJ_OK;
     if (expander->num_included == INCLUDES_MAX)
-        return fail_at(expander, source, index, "more than 32 files");
+        return gj_expand_fail(expander, source, index, "more than 32 files");
     expander->included[expander->num_included++] = asset;
     return expand_file(expander, asset);
+}
+
+static enum gj_status expand_at_if(struct expander *expander, const struct source *source, int index,
+                                   struct line text, int end)
+{
+    long holds;
+    GJ_TRY(gj_expand_value(expander, source, index, text, &holds));
+    return holds ? gj_expand_range(expander, source, index + 1, end) : GJ_OK;
+}
+
+/* Blocks that end at @end. */
+static const struct {
+    const char *word;
+    enum gj_status (*expand)(struct expander *, const struct source *, int, struct line, int);
+} blocks[] = {
+    {"@for", gj_expand_for}, {"@each", gj_expand_each}, {"@join", gj_expand_join}, {"@if", expand_at_if}};
+
+/* `@own`: the user's lines. */
+static enum gj_status expand_own(struct expander *expander, const struct source *source, int index)
+{
+    if (expander->own == NULL)
+        return gj_expand_fail(expander, source, index, "there is no own function");
+    const char *at = expander->own->asset.text;
+    const char *const end = at + expander->own->asset.length;
+    for (int line = 1; at < end; line++) {
+        const char *const newline = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((newline ? newline : end) - at);
+        gj_lines_add(expander->out, at, length, &expander->own->asset, line);
+        if (!expander->out->failed)
+            expander->out->items[expander->out->count - 1].verbatim = true;
+        at += length + 1;
+    }
+    expander->own_user = source->asset;
+    return GJ_OK;
 }
 
 /* Expands the directive at *index, if there is one, and moves *index behind it; otherwise emits the line. */
@@ -423,47 +287,44 @@ static enum gj_status expand_line(struct expander *expander, const struct source
 {
     const int at = *index;
     const struct line line = source->lines[at];
-    struct line rest = trim(line);
+    struct line rest = gj_line_trim(line);
     if (rest.length == 0 ||
         strchr("#@/", *rest.at) == NULL) /* no directive, nothing to leave out: most lines */
         return emit(expander, source, at);
-    if (starts_with(line, "#pragma once", NULL) || starts_with(line, "// SPDX-License-Identifier", NULL) ||
-        starts_with(line, "/* SPDX-License-Identifier", NULL))
+    if (gj_line_starts_with(line, "#pragma once", NULL) ||
+        gj_line_starts_with(line, "// SPDX-License-Identifier", NULL) ||
+        gj_line_starts_with(line, "/* SPDX-License-Identifier", NULL))
         return GJ_OK;
-    if (starts_with(line, "#include", &rest))
+    if (gj_line_starts_with(line, "@own", NULL))
+        return expand_own(expander, source, at);
+    if (gj_line_starts_with(line, "#include", &rest))
         return expand_include(expander, source, at, rest);
-    if (starts_with(line, "#if", NULL)) {
+    if (gj_line_starts_with(line, "#if", NULL)) {
         *index = find_end(source, at + 1, to, hash_openers, "#endif");
         if (*index == to)
-            return fail_at(expander, source, at, "#if without #endif");
+            return gj_expand_fail(expander, source, at, "#if without #endif");
         return expand_if(expander, source, at, *index);
     }
-    const bool is_for = starts_with(line, "@for", &rest),
-               is_join = !is_for && starts_with(line, "@join", &rest);
-    if (is_for || is_join || starts_with(line, "@if", &rest)) {
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        if (!gj_line_starts_with(line, blocks[i].word, &rest))
+            continue;
         *index = find_end(source, at + 1, to, at_openers, "@end");
         if (*index == to)
-            return fail_at(expander, source, at, "no @end for this line");
-        if (is_for)
-            return expand_for(expander, source, at, rest, *index);
-        if (is_join)
-            return expand_join(expander, source, at, rest, *index);
-        long holds;
-        GJ_TRY(value_at(expander, source, at, rest, &holds));
-        return holds ? expand_range(expander, source, at + 1, *index) : GJ_OK;
+            return gj_expand_fail(expander, source, at, "no @end for this line");
+        return blocks[i].expand(expander, source, at, rest, *index);
     }
-    if (starts_with(line, "@end", NULL) || starts_with(line, "#endif", NULL) ||
-        starts_with(line, "#else", NULL) || starts_with(line, "#elif", NULL) ||
-        starts_with(line, "#ifdef", NULL) || starts_with(line, "#ifndef", NULL))
-        return fail_at(expander, source, at,
-                       "directive without its beginning, or one that templates don't have");
+    if (gj_line_starts_with(line, "@end", NULL) || gj_line_starts_with(line, "#endif", NULL) ||
+        gj_line_starts_with(line, "#else", NULL) || gj_line_starts_with(line, "#elif", NULL) ||
+        gj_line_starts_with(line, "#ifdef", NULL) || gj_line_starts_with(line, "#ifndef", NULL))
+        return gj_expand_fail(expander, source, at,
+                              "directive without its beginning, or one that templates don't have");
     return emit(expander, source, at);
 }
 
-static enum gj_status expand_range(struct expander *expander, const struct source *source, int from, int to)
+enum gj_status gj_expand_range(struct expander *expander, const struct source *source, int from, int to)
 {
     if (from < to && expander->nesting == NESTING_MAX)
-        return fail_at(expander, source, from, "blocks and includes are nested deeper than 16");
+        return gj_expand_fail(expander, source, from, "blocks and includes are nested deeper than 16");
     expander->nesting++;
     enum gj_status status = GJ_OK;
     for (int i = from; i < to && status == GJ_OK; i++)
@@ -473,9 +334,11 @@ static enum gj_status expand_range(struct expander *expander, const struct sourc
 }
 
 enum gj_status gj_expand(const struct gj_assets *assets, const char *path,
-                         const struct gj_constants *constants, struct gj_lines *lines, gj_error **error)
+                         const struct gj_constants *constants, const struct gj_own_source *own,
+                         struct gj_lines *lines, gj_error **error)
 {
-    struct expander expander = {.assets = assets, .constants = *constants, .out = lines, .error = error};
+    struct expander expander = {
+        .assets = assets, .constants = *constants, .own = own, .out = lines, .error = error};
     const struct gj_asset *const asset = gj_assets_find(assets, path, strlen(path));
     if (asset == NULL)
         GJ_FAIL(error, GJ_ERR_GENERATE, GJ_STAGE_GENERATE, "there is no template %s", path);

@@ -165,12 +165,13 @@ static void cut_paragraphs(const struct gj_lines *lines, struct paragraphs *out)
             open = true;
             paragraph->end_line = i + 1;
             paragraph->end = end + 1;
-            const bool comment = is_comment(at, end, &in_block);
+            const bool verbatim = lines->items[i].verbatim;
+            const bool comment = !verbatim && is_comment(at, end, &in_block);
             if (!comment && paragraph->comment_only) {
                 paragraph->comment_only = false;
                 paragraph->defines = defined_name(at, end);
             }
-            for (const char *c = at; !comment && c < end; c++)
+            for (const char *c = at; !comment && !verbatim && c < end; c++)
                 depth += (*c == '{') - (*c == '}');
         }
         at = end + 1;

@@ -63,12 +63,18 @@ static void add_constants(const struct gj_constants *constants, const struct gj_
 }
 
 static enum gj_status assemble(const struct gj_plan *plan, const struct gj_assets *assets,
-                               struct gj_lines *expanded, struct gj_name_set *used, struct gj_lines *out,
-                               gj_error **error)
+                               const struct gj_own_source *own, struct gj_lines *expanded,
+                               struct gj_name_set *used, struct gj_lines *out, gj_error **error)
 {
     struct gj_constants constants;
     gj_constants_make(plan, &constants);
-    GJ_TRY(gj_expand(assets, ROOT_TEMPLATE, &constants, expanded, error));
+    if (plan->key.act == GJ_ACT_OWN && own == NULL)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_GENERATE,
+                "own=%08x%08x: no function with this id is known; gj_own_add makes one known",
+                plan->key.own.high, plan->key.own.low);
+    if (own != NULL)
+        gj_constants_add_text(&constants, "OWN_NAME", own->name);
+    GJ_TRY(gj_expand(assets, ROOT_TEMPLATE, &constants, own, expanded, error));
     struct gj_lines body = {0};
     const bool pruned = gj_prune(expanded, &body, used);
     if (pruned) {
@@ -81,7 +87,9 @@ static enum gj_status assemble(const struct gj_plan *plan, const struct gj_asset
             if (body.items[i].asset != NULL && body.items[i].asset != file) {
                 char mark[160];
                 file = body.items[i].asset;
-                snprintf(mark, sizeof mark, "// ---- %s ----", file->path);
+                /* not the user's path: the unit depends on nothing but the key and the function */
+                snprintf(mark, sizeof mark, "// ---- %s ----",
+                         own && file == &own->asset ? "the user's own function" : file->path);
                 add_line(out, mark);
             }
             gj_lines_add(out, at, length, body.items[i].asset, body.items[i].line);
@@ -94,13 +102,13 @@ static enum gj_status assemble(const struct gj_plan *plan, const struct gj_asset
     return GJ_OK;
 }
 
-enum gj_status gj_unit_make(const struct gj_plan *plan, const struct gj_assets *assets, struct gj_unit *unit,
-                            gj_error **error)
+enum gj_status gj_unit_make(const struct gj_plan *plan, const struct gj_assets *assets,
+                            const struct gj_own_source *own, struct gj_unit *unit, gj_error **error)
 {
     struct gj_lines expanded = {0}, out = {0};
     struct gj_name_set used = {0};
     const enum gj_status status =
-        assemble(plan, assets ? assets : gj_assets_builtin(), &expanded, &used, &out, error);
+        assemble(plan, assets ? assets : gj_assets_builtin(), own, &expanded, &used, &out, error);
     gj_name_set_free(&used);
     gj_lines_free(&expanded);
     if (status != GJ_OK) {

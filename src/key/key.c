@@ -83,6 +83,12 @@ static void format_value(const struct gj_key *key, const struct gj_field *field,
         snprintf(text, capacity, "%dx%d", pair[0], pair[1]);
         return;
     }
+    case GJ_FIELD_ID: {
+        struct gj_own_id id;
+        memcpy(&id, base, sizeof id);
+        snprintf(text, capacity, "%08x%08x", id.high, id.low);
+        return;
+    }
     }
 }
 
@@ -91,13 +97,21 @@ _Static_assert(offsetof(struct gj_key, tile_n) == offsetof(struct gj_key, tile_m
                    offsetof(struct gj_key, cluster_n) == offsetof(struct gj_key, cluster_m) + sizeof(int),
                "pairs are adjacent");
 
+/* A quiet field that holds none. */
+static bool is_silent(const struct gj_key *key, const struct gj_field *field)
+{
+    int value;
+    memcpy(&value, (const char *)key + field->offset, sizeof value);
+    return field->quiet && field->kind == GJ_FIELD_WORD && value == 0;
+}
+
 size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity)
 {
     size_t length = 0;
     if (capacity > 0)
         text[0] = '\0';
     for (int i = 0; i < gj_num_fields; i++) {
-        if (!gj_key_has_field(key, &gj_fields[i]))
+        if (!gj_key_has_field(key, &gj_fields[i]) || is_silent(key, &gj_fields[i]))
             continue;
         char value[48];
         format_value(key, &gj_fields[i], value, sizeof value);

@@ -48,6 +48,8 @@ static char *allowed_text(const struct gj_field *field)
         list_words(&buf, field->words);
     } else if (field->kind == GJ_FIELD_PAIR) {
         gj_strbuf_printf(&buf, "MxN with M and N from 1 to %d", PAIR_MAX);
+    } else if (field->kind == GJ_FIELD_ID) {
+        gj_strbuf_puts(&buf, "16 hexadecimal digits in lower case");
     } else {
         gj_strbuf_puts(&buf, "TYPE.MAJOR with TYPE one of");
         for (int i = GJ_DTYPE_NONE + 1; i < gj_dtype_words.count; i++)
@@ -118,6 +120,22 @@ static bool read_format(const struct gj_field *field, struct span value, struct 
     return true;
 }
 
+static bool read_id(struct span value, struct gj_own_id *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned half[2] = {0, 0};
+    if (value.length != 16)
+        return false;
+    for (size_t i = 0; i < 16; i++) {
+        const char *const digit = memchr(digits, value.at[i], 16);
+        if (digit == NULL)
+            return false;
+        half[i / 8] = half[i / 8] << 4 | (unsigned)(digit - digits);
+    }
+    *id = (struct gj_own_id){half[0], half[1]};
+    return true;
+}
+
 static bool read_value(const struct gj_field *field, struct span value, struct gj_key *key)
 {
     char *const target = (char *)key + field->offset;
@@ -140,6 +158,13 @@ static bool read_value(const struct gj_field *field, struct span value, struct g
         if (!read_pair(value, pair))
             return false;
         memcpy(target, pair, sizeof pair);
+        return true;
+    }
+    case GJ_FIELD_ID: {
+        struct gj_own_id id;
+        if (!read_id(value, &id))
+            return false;
+        memcpy(target, &id, sizeof id);
         return true;
     }
     }
@@ -187,34 +212,69 @@ static unsigned bit_of(size_t offset)
     return 0;
 }
 
-/* Defaults that depend on other fields, and contradictions between fields. */
-static enum gj_status finish_key(struct gj_key *key, unsigned seen, gj_error **error)
+static const struct gj_field *field_at(size_t offset)
 {
-    const unsigned beta = bit_of(offsetof(struct gj_key, beta));
-    const unsigned fp8acc = bit_of(offsetof(struct gj_key, fp8acc));
-    const unsigned p = bit_of(offsetof(struct gj_key, p));
+    return &gj_fields[__builtin_ctz(bit_of(offset))];
+}
+
+static enum gj_status finish_beta(struct gj_key *key, unsigned seen, gj_error **error)
+{
+    const size_t beta = offsetof(struct gj_key, beta);
     const bool has_c = key->c.dtype != GJ_DTYPE_NONE;
-    if (!(seen & beta))
+    if (!(seen & bit_of(beta)))
         key->beta = has_c ? GJ_SCALAR_ONE : GJ_SCALAR_NONE;
     if (has_c && key->beta == GJ_SCALAR_NONE)
         FAIL_KEY(error, "beta=none contradicts c=%s: allowed is one, host, device",
                  gj_dtype_name(key->c.dtype));
     if (!has_c && key->beta != GJ_SCALAR_NONE)
         FAIL_KEY(error, "beta=%s contradicts c=none, an absent operand: allowed is none",
-                 gj_fields[__builtin_ctz(beta)].words.names[key->beta]);
-    const struct gj_field *const fp8acc_field = &gj_fields[__builtin_ctz(fp8acc)];
-    if (gj_key_has_field(key, fp8acc_field)) {
-        if (!(seen & fp8acc))
-            key->fp8acc = GJ_FP8ACC_PROMOTED;
-    } else if (seen & fp8acc) {
+                 field_at(beta)->words.names[key->beta]);
+    return GJ_OK;
+}
+
+static enum gj_status finish_fp8acc(struct gj_key *key, unsigned seen, gj_error **error)
+{
+    const struct gj_field *const field = field_at(offsetof(struct gj_key, fp8acc));
+    const bool is_seen = seen & bit_of(field->offset);
+    if (gj_key_has_field(key, field) && !is_seen)
+        key->fp8acc = GJ_FP8ACC_PROMOTED;
+    if (!gj_key_has_field(key, field) && is_seen)
         FAIL_KEY(error, "fp8acc=%s contradicts a=%s and b=%s: it is allowed only when both are 8-bit",
-                 fp8acc_field->words.names[key->fp8acc], gj_dtype_name(key->a.dtype),
-                 gj_dtype_name(key->b.dtype));
-    }
-    if ((seen & p) && key->op == GJ_OP_GEMM && key->p.dtype != GJ_DTYPE_NONE)
+                 field->words.names[key->fp8acc], gj_dtype_name(key->a.dtype), gj_dtype_name(key->b.dtype));
+    return GJ_OK;
+}
+
+/* What belongs to some operations or functions only: p, gate, own. */
+static enum gj_status finish_operation(struct gj_key *key, unsigned seen, gj_error **error)
+{
+    const struct gj_field *const gate = field_at(offsetof(struct gj_key, gate));
+    const bool p_seen = seen & bit_of(offsetof(struct gj_key, p)), gate_seen = seen & bit_of(gate->offset);
+    const bool own_seen = seen & bit_of(offsetof(struct gj_key, own));
+    const char *const op = field_at(offsetof(struct gj_key, op))->words.names[key->op];
+    if (p_seen && key->op == GJ_OP_GEMM && key->p.dtype != GJ_DTYPE_NONE)
         FAIL_KEY(error, "p=%s contradicts op=gemm, which has no PostAct: allowed is none",
                  gj_dtype_name(key->p.dtype));
+    if (!p_seen && key->op != GJ_OP_GEMM)
+        key->p = (struct gj_format){GJ_DTYPE_BF16, GJ_MAJOR_N};
+    if (gj_op_is_gated(key->op) && !gate_seen)
+        key->gate = GJ_GATE_INTERLEAVED;
+    if (!gj_op_is_gated(key->op) && gate_seen)
+        FAIL_KEY(error, "gate=%s contradicts op=%s: it is allowed only with op=gated and op=dgated",
+                 gate->words.names[key->gate], op);
+    if (key->act == GJ_ACT_OWN && !own_seen)
+        FAIL_KEY(error, "act=own needs own=ID, the 16 digits that name the function and its source");
+    if (key->act != GJ_ACT_OWN && own_seen)
+        FAIL_KEY(error, "own=%08x%08x contradicts act=%s: it is allowed only with act=own", key->own.high,
+                 key->own.low, field_at(offsetof(struct gj_key, act))->words.names[key->act]);
     return GJ_OK;
+}
+
+/* Defaults that depend on other fields, and contradictions between fields. */
+static enum gj_status finish_key(struct gj_key *key, unsigned seen, gj_error **error)
+{
+    GJ_TRY(finish_beta(key, seen, error));
+    GJ_TRY(finish_fp8acc(key, seen, error));
+    return finish_operation(key, seen, error);
 }
 
 enum gj_status gj_key_parse(const char *text, struct gj_key *key, gj_error **error)

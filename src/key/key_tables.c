@@ -34,6 +34,17 @@ static const char *const act_names[] = {
     [GJ_ACT_RELU] = "relu",
     [GJ_ACT_RELU_SQ] = "relu_sq",
     [GJ_ACT_GELU_TANH] = "gelu_tanh",
+    [GJ_ACT_GELU_ERF] = "gelu_erf",
+    [GJ_ACT_SILU] = "silu",
+    [GJ_ACT_QUICK_GELU] = "quick_gelu",
+    [GJ_ACT_SIGMOID] = "sigmoid",
+    [GJ_ACT_TANH] = "tanh",
+    [GJ_ACT_SWIGLU] = "swiglu",
+    [GJ_ACT_SWIGLU_OAI] = "swiglu_oai",
+    [GJ_ACT_GEGLU] = "geglu",
+    [GJ_ACT_REGLU] = "reglu",
+    [GJ_ACT_GLU] = "glu",
+    [GJ_ACT_OWN] = "own",
 };
 static const char *const alpha_names[] = {
     [GJ_SCALAR_NONE] = NULL,
@@ -64,8 +75,26 @@ static const char *const tiles_names[] = {
     [GJ_TILES_DYNAMIC] = "dynamic",
     [GJ_TILES_ONCE] = "once",
 };
-
 static const char *const swap_ab_names[] = {[GJ_SWAP_AB_NO] = "no", [GJ_SWAP_AB_YES] = "yes"};
+static const char *const gate_names[] = {
+    [GJ_GATE_NONE] = NULL,
+    [GJ_GATE_INTERLEAVED] = "interleaved",
+    [GJ_GATE_HALVES] = "halves",
+};
+static const char *const bias_names[] = {
+    [GJ_BIAS_NONE] = "none",         [GJ_BIAS_ROW_F32] = "row.f32", [GJ_BIAS_ROW_F16] = "row.f16",
+    [GJ_BIAS_ROW_BF16] = "row.bf16", [GJ_BIAS_COL_F32] = "col.f32", [GJ_BIAS_COL_F16] = "col.f16",
+    [GJ_BIAS_COL_BF16] = "col.bf16",
+};
+static const char *const scale_names[] = {
+    [GJ_SCALE_NONE] = "none", [GJ_SCALE_TENSOR] = "tensor",   [GJ_SCALE_ROW] = "row",
+    [GJ_SCALE_COL] = "col",   [GJ_SCALE_ROW_COL] = "row_col",
+};
+static const char *const quant_names[] = {
+    [GJ_QUANT_NONE] = "none",
+    [GJ_QUANT_SCALE] = "scale",
+    [GJ_QUANT_AMAX] = "amax",
+};
 
 const struct gj_words gj_dtype_words = WORDS(dtype_names);
 const struct gj_words gj_major_words = WORDS(major_names);
@@ -78,6 +107,13 @@ const struct gj_words gj_major_words = WORDS(major_names);
     {                                                                                    \
         .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
         .words = WORDS(array)                                                            \
+    }
+/* A field that came after the first version: not printed while it is none, so that older texts stay as they
+ * are. */
+#define LATER(name_, member, array)                                                      \
+    {                                                                                    \
+        .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
+        .words = WORDS(array), .quiet = true                                             \
     }
 #define FORMAT(member, dtypes_, first, second)                                               \
     {                                                                                        \
@@ -111,6 +147,11 @@ const struct gj_field gj_fields[] = {
     WORD("sched", sched, sched_names),
     WORD("tiles", tiles, tiles_names),
     WORD("swap_ab", swap_ab, swap_ab_names),
+    LATER("gate", gate, gate_names),
+    LATER("bias", bias, bias_names),
+    LATER("scale", scale, scale_names),
+    LATER("quant", quant, quant_names),
+    {.name = "own", .kind = GJ_FIELD_ID, .offset = offsetof(struct gj_key, own), .quiet = true},
 };
 const int gj_num_fields = (int)(sizeof(gj_fields) / sizeof(gj_fields[0]));
 
@@ -123,11 +164,20 @@ int gj_words_find(struct gj_words words, const char *word, size_t length)
     return -1;
 }
 
+bool gj_op_is_gated(enum gj_op op)
+{
+    return op == GJ_OP_GATED || op == GJ_OP_DGATED;
+}
+
 bool gj_key_has_field(const struct gj_key *key, const struct gj_field *field)
 {
     if (field->offset == offsetof(struct gj_key, p))
         return key->op != GJ_OP_GEMM;
     if (field->offset == offsetof(struct gj_key, fp8acc))
         return gj_dtype_bytes(key->a.dtype) == 1 && gj_dtype_bytes(key->b.dtype) == 1;
+    if (field->offset == offsetof(struct gj_key, gate))
+        return gj_op_is_gated(key->op);
+    if (field->offset == offsetof(struct gj_key, own))
+        return key->act == GJ_ACT_OWN;
     return true;
 }

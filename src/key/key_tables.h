@@ -19,6 +19,7 @@ enum gj_field_kind {
     GJ_FIELD_WORD,   /* an enum by its words */
     GJ_FIELD_FORMAT, /* TYPE.MAJOR, or none where allowed */
     GJ_FIELD_PAIR,   /* MxN */
+    GJ_FIELD_ID,     /* 16 hexadecimal digits */
 };
 
 struct gj_field {
@@ -28,6 +29,7 @@ struct gj_field {
     struct gj_words words; /* WORD: values; FORMAT: unused */
     unsigned dtypes;       /* FORMAT: bit set of enum gj_dtype; bit NONE: may be absent */
     enum gj_major majors[2];
+    bool quiet; /* not printed while it holds 0, none */
 };
 
 extern const struct gj_field gj_fields[];
@@ -38,7 +40,11 @@ extern const struct gj_words gj_dtype_words, gj_major_words;
 /* Index of word in words, or -1. */
 int gj_words_find(struct gj_words words, const char *word, size_t length);
 
-/* Fields that only some keys have: p needs an operation with PostAct, fp8acc needs 8-bit A and B. */
+/* Fields that only some keys have: p needs an operation with PostAct, fp8acc 8-bit A and B, gate a gated
+ * operation, own act=own. */
 bool gj_key_has_field(const struct gj_key *key, const struct gj_field *field);
+
+/* Whether an operation takes functions of a gate and an up value. */
+bool gj_op_is_gated(enum gj_op op);
 
 #endif

@@ -41,21 +41,102 @@ static const char *word(const char *field_name, int value)
     return "?";
 }
 
+/* Whether a function fits an operation: those of one value go with act and dact, those of two with gated
+ * ones. */
+static bool act_fits(const struct gj_key *key)
+{
+    if (key->op == GJ_OP_GEMM)
+        return key->act == GJ_ACT_NONE;
+    if (key->act == GJ_ACT_OWN)
+        return true;
+    return gj_op_is_gated(key->op) == (key->act >= GJ_ACT_SWIGLU);
+}
+
+static const char *acts_for(enum gj_op op)
+{
+    return op == GJ_OP_GEMM ? "none"
+           : gj_op_is_gated(op)
+               ? "swiglu, swiglu_oai, geglu, reglu, glu, own"
+               : "none, relu, relu_sq, gelu_tanh, gelu_erf, silu, quick_gelu, sigmoid, tanh, own";
+}
+
+/* Operands and function of the operation. */
+static void check_operation(const struct gj_key *key, struct reasons *reasons)
+{
+    const char *const op = word("op", (int)key->op);
+    const bool backward = key->op == GJ_OP_DACT || key->op == GJ_OP_DGATED;
+    if (!act_fits(key))
+        refuse(reasons, "act=%s does not go with op=%s: allowed is %s", word("act", (int)key->act), op,
+               acts_for(key->op));
+    if (key->d.dtype == GJ_DTYPE_NONE && key->op == GJ_OP_GEMM)
+        refuse(reasons, "d=none leaves nothing to compute");
+    if (key->d.dtype == GJ_DTYPE_NONE && backward)
+        refuse(reasons, "d=none: op=%s writes the gradient of PreAct to D", op);
+    if (key->p.dtype == GJ_DTYPE_NONE && key->op != GJ_OP_GEMM)
+        refuse(reasons, "p=none: op=%s writes PostAct", op);
+    if (key->c.dtype == GJ_DTYPE_NONE && backward)
+        refuse(reasons, "c=none: op=%s reads PreAct from C", op);
+    if (key->c.dtype != GJ_DTYPE_NONE && backward && key->beta != GJ_SCALAR_ONE)
+        refuse(reasons, "beta=%s: C of op=%s is PreAct, which has no factor", word("beta", (int)key->beta),
+               op);
+}
+
+static bool is_pair(struct gj_format format)
+{
+    return gj_dtype_bytes(format.dtype) == 2 && format.major == GJ_MAJOR_N;
+}
+
+/* Gate and up columns have to meet in one thread. */
+static void check_gated(const struct gj_plan *plan, struct reasons *reasons)
+{
+    const struct gj_key *const key = &plan->key;
+    const char *const op = word("op", (int)key->op);
+    if (!gj_op_is_gated(key->op))
+        return;
+    if (key->swap_ab == GJ_SWAP_AB_YES)
+        refuse(reasons, "swap_ab=yes with op=%s: gate and up columns would be rows of wgmma, in two threads",
+               op);
+    if (key->op == GJ_OP_DGATED && key->gate == GJ_GATE_HALVES)
+        refuse(reasons, "gate=halves with op=dgated is not generated: only gate=interleaved is");
+    if (key->op == GJ_OP_DGATED && key->c.dtype != GJ_DTYPE_NONE && !is_pair(key->c))
+        refuse(reasons, "c of op=dgated must be 16-bit and n-major: a (gate, up) pair is read as one word");
+    if (key->op == GJ_OP_DGATED && key->d.dtype != GJ_DTYPE_NONE && !is_pair(key->d))
+        refuse(reasons,
+               "d of op=dgated must be 16-bit and n-major: a (gate, up) pair is written as one word");
+    if (key->op != GJ_OP_GATED)
+        return;
+    if (plan->mma_n % 32 != 0)
+        refuse(reasons, "tile=%dx%d gives each warp group %d columns: op=gated needs a multiple of 32",
+               key->tile_m, key->tile_n, plan->mma_n);
+    if (key->gate != GJ_GATE_HALVES)
+        return;
+    if (key->d.dtype != GJ_DTYPE_NONE || key->c.dtype != GJ_DTYPE_NONE)
+        refuse(reasons, "gate=halves with c or d is not generated: allowed is none for both");
+    if (plan->split_n > 1)
+        refuse(reasons,
+               "tile=%dx%d sched=coop splits columns over two warp groups, which gate=halves must not",
+               key->tile_m, key->tile_n);
+    if (key->b.major == GJ_MAJOR_N && key->tile_n % 128 != 0)
+        refuse(reasons, "tile=%dx%d: gate=halves with an n-major B needs a multiple of 128 columns",
+               key->tile_m, key->tile_n);
+    if (key->b.major == GJ_MAJOR_K && key->tile_n / 2 % (8 * key->cluster_m) != 0)
+        refuse(reasons,
+               "cluster=%dx%d does not cut half of the %d rows of B of tile=%dx%d into slices of whole "
+               "8-row groups",
+               key->cluster_m, key->cluster_n, key->tile_n, key->tile_m, key->tile_n);
+    if (key->acc == GJ_DTYPE_F16)
+        refuse(reasons, "acc=f16 with gate=halves is not generated");
+}
+
 /* Fields with one generated value so far. */
 static void check_problem(const struct gj_key *key, struct reasons *reasons)
 {
-    if (key->op != GJ_OP_GEMM)
-        refuse(reasons, "op=%s is not generated: only op=gemm is", word("op", (int)key->op));
-    if (key->act != GJ_ACT_NONE)
-        refuse(reasons, "act=%s is not generated: only act=none is", word("act", (int)key->act));
     if (key->batch != GJ_BATCH_DENSE)
         refuse(reasons, "batch=%s is not generated: only batch=dense is", word("batch", (int)key->batch));
     if (key->gather != GJ_GATHER_NONE)
         refuse(reasons, "gather=%s is not generated: only gather=none is", word("gather", (int)key->gather));
     if (key->tiles == GJ_TILES_ONCE && key->sched == GJ_SCHED_PINGPONG)
         refuse(reasons, "tiles=once leaves one of the two warp groups of sched=pingpong without a tile");
-    if (key->d.dtype == GJ_DTYPE_NONE)
-        refuse(reasons, "d=none leaves nothing to compute");
 }
 
 /* What wgmma takes: two 16-bit operands of one type in any major, or two 8-bit ones, mixed freely, k-major.
@@ -100,14 +181,31 @@ static void check_tile(const struct gj_plan *plan, struct reasons *reasons)
                m, n, plan->mma_n);
 }
 
+/* How many kinds of vectors and factors an epilogue handles: each keeps values and addresses in registers. */
+static int num_extras(const struct gj_key *key)
+{
+    return (key->bias != GJ_BIAS_NONE) + (key->scale > GJ_SCALE_TENSOR) + (key->quant != GJ_QUANT_NONE);
+}
+
 /* Accumulators that leave room for addresses and the epilogue's temporaries: at 240 registers 208 compile
  * without spills, with C 200 do, and 216 serialise the wgmma pipeline (C7512); at 160 (three MMA warp groups)
- * 96 are safe. */
+ * 96 are safe. What is fused behind them takes more (ptxas 13.0, 2026-12-01: 400 keys of 24 kinds around
+ * these limits). */
 static int acc_registers_max(const struct gj_plan *plan)
 {
+    const struct gj_key *const key = &plan->kernel;
+    const int extras = num_extras(key);
     if (plan->mma_registers == 160)
         return 96;
-    return plan->kernel.c.dtype == GJ_DTYPE_NONE ? 208 : 200;
+    if (key->op == GJ_OP_DGATED && extras > 1)
+        return 160;
+    const bool two_outputs = key->op == GJ_OP_DACT || key->op == GJ_OP_DGATED ||
+                             (key->op == GJ_OP_GATED && key->d.dtype != GJ_DTYPE_NONE);
+    if (extras > 1 || (extras > 0 && two_outputs))
+        return 176;
+    if (extras > 0 || key->op != GJ_OP_GEMM)
+        return 192;
+    return key->c.dtype == GJ_DTYPE_NONE ? 208 : 200;
 }
 
 static void check_resources(const struct gj_plan *plan, struct reasons *reasons)
@@ -115,6 +213,7 @@ static void check_resources(const struct gj_plan *plan, struct reasons *reasons)
     const struct gj_key *const key = &plan->kernel;
     const int acc_max = acc_registers_max(plan);
     const char *const why = plan->promotion != GJ_PROMOTION_NONE    ? " with fp8acc=promoted"
+                            : gj_plan_is_fused(plan)                ? " beside what is fused"
                             : plan->kernel.c.dtype != GJ_DTYPE_NONE ? " beside C"
                                                                     : "";
     if (plan->acc_registers > acc_max)
@@ -153,6 +252,8 @@ static int collect(const struct gj_plan *plan, gj_error **error)
 {
     struct reasons reasons = {error, 0};
     check_problem(&plan->key, &reasons);
+    check_operation(&plan->key, &reasons);
+    check_gated(plan, &reasons);
     check_operands(&plan->kernel, &reasons);
     check_tile(plan, &reasons);
     check_resources(plan, &reasons);
@@ -197,7 +298,9 @@ static const char *bad_field(const struct gj_key *key)
         int value[2] = {0, 0};
         memcpy(value, (const char *)key + field->offset,
                (field->kind == GJ_FIELD_WORD ? 1 : 2) * sizeof(int));
-        if ((field->kind == GJ_FIELD_WORD && bad_word(key, field, value[0])) ||
+        if ((field->kind == GJ_FIELD_ID && !gj_key_has_field(key, field) &&
+             (value[0] != 0 || value[1] != 0)) ||
+            (field->kind == GJ_FIELD_WORD && bad_word(key, field, value[0])) ||
             (field->kind == GJ_FIELD_FORMAT && bad_format(key, field, value[0], value[1])) ||
             (field->kind == GJ_FIELD_PAIR && bad_pair(value[0], value[1])))
             return field->name;

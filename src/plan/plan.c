@@ -3,8 +3,9 @@
  * its stage tables serve as test vectors; the slab rule is our own. */
 #include "plan/plan.h"
 
+#include "plan/plan_name.h"
+
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 static int gcd(int a, int b)
@@ -20,6 +21,14 @@ static int gcd(int a, int b)
 /* Three sets of accumulators of 64 registers compile without spills at 232 (H200, 2026-11-30). */
 #define ALTERNATING_MAX 192
 
+static enum gj_bias transposed_bias(enum gj_bias bias)
+{
+    if (bias == GJ_BIAS_NONE)
+        return bias;
+    const int by_column = GJ_BIAS_COL_F32 - GJ_BIAS_ROW_F32;
+    return (enum gj_bias)((int)bias + (bias >= GJ_BIAS_COL_F32 ? -by_column : by_column));
+}
+
 /* Exchanges the roles of A and B: D^T = B A^T. */
 static struct gj_key swapped(const struct gj_key *key)
 {
@@ -32,6 +41,9 @@ static struct gj_key swapped(const struct gj_key *key)
     for (int i = 0; i < 3; i++)
         if (outputs[i]->dtype != GJ_DTYPE_NONE)
             outputs[i]->major = outputs[i]->major == GJ_MAJOR_N ? GJ_MAJOR_M : GJ_MAJOR_N;
+    swap.bias = transposed_bias(key->bias);
+    if (key->scale == GJ_SCALE_ROW || key->scale == GJ_SCALE_COL)
+        swap.scale = key->scale == GJ_SCALE_ROW ? GJ_SCALE_COL : GJ_SCALE_ROW;
     return swap;
 }
 
@@ -93,15 +105,27 @@ static void plan_epilogue_tile(struct gj_plan *plan)
         plan->epi_n = gcd(32, tile_n);
     } else {
         plan->epi_m = 64;
-        plan->epi_n = gcd(gj_dtype_bytes(key->d.dtype) == 1 ? 64 : 32, tile_n);
+        const enum gj_dtype output = key->d.dtype != GJ_DTYPE_NONE ? key->d.dtype : key->p.dtype;
+        plan->epi_n = gcd(gj_dtype_bytes(output) == 1 ? 64 : 32, tile_n);
     }
+}
+
+/* Bytes per element of C, D and PostAct. op=dgated sees C and D as matrices of (gate, up) pairs. */
+static void plan_elements(struct gj_plan *plan)
+{
+    const struct gj_key *const key = &plan->kernel;
+    const int pair = key->op == GJ_OP_DGATED ? 2 : 1;
+    plan->c_element = pair * (int)gj_dtype_bytes(key->c.dtype);
+    plan->d_element = pair * (int)gj_dtype_bytes(key->d.dtype);
+    plan->p_element = (int)gj_dtype_bytes(key->p.dtype);
+    plan->p_shrink = key->op == GJ_OP_GATED ? 2 : 1;
 }
 
 /* Bytes of one epilogue tile of D and PostAct. */
 static int staging_unit(const struct gj_plan *plan)
 {
     const int elements = plan->epi_m * plan->epi_n;
-    return elements * (int)(gj_dtype_bytes(plan->kernel.d.dtype) + gj_dtype_bytes(plan->kernel.p.dtype));
+    return elements * plan->d_element + elements / plan->p_shrink * plan->p_element;
 }
 
 static int min_epi_stages(const struct gj_plan *plan)
@@ -139,15 +163,17 @@ static void plan_stages(struct gj_plan *plan)
 {
     const struct gj_key *const key = &plan->kernel;
     const bool a_k = key->a.major == GJ_MAJOR_K, b_k = key->b.major == GJ_MAJOR_K;
+    const int parts = key->gate == GJ_GATE_HALVES ? 2 : 1; /* a tile of B: rows of gates, rows of ups */
     plan->tile_k = GJ_STAGE_ROW_BYTES / (int)gj_dtype_bytes(key->a.dtype);
     plan->mma_k = plan->tile_k / GJ_MMA_PER_STAGE;
     plan->a_stage_bytes = operand_bytes(key->tile_m, a_k);
     plan->b_stage_bytes = operand_bytes(key->tile_n, b_k);
     plan->stage_bytes = plan->a_stage_bytes + plan->b_stage_bytes;
     plan_boxes(key->tile_m, key->cluster_n, a_k, plan->tile_k, &plan->a_boxes, &plan->box_a_rows);
-    plan_boxes(key->tile_n, key->cluster_m, b_k, plan->tile_k, &plan->b_boxes, &plan->box_b_rows);
+    plan_boxes(key->tile_n / parts, key->cluster_m, b_k, plan->tile_k, &plan->b_boxes, &plan->box_b_rows);
+    plan->b_boxes *= parts;
 
-    const int c_unit = plan->epi_m * plan->epi_n * (int)gj_dtype_bytes(key->c.dtype);
+    const int c_unit = plan->epi_m * plan->epi_n * plan->c_element;
     plan->epi_c_stages = c_unit ? min_epi_stages(plan) : 0;
     plan->c_bytes = c_unit * plan->epi_c_stages;
     const int unit = staging_unit(plan);
@@ -159,47 +185,64 @@ static void plan_stages(struct gj_plan *plan)
     plan->staging_bytes = unit * plan->epi_stages;
 }
 
-/* Whether slabs of this width suit an output: rows of at most 128 bytes (the widest TMA swizzle) if n-major,
- * and at least one slab of memory for each MMA warp group. */
-static bool slab_fits(const struct gj_plan *plan, struct gj_format format, int width, int memory)
+/* Whether rows of a slab of this width are at most 128 bytes, the widest TMA swizzle, if they are contiguous.
+ */
+static bool row_fits(enum gj_major major, int width, int element)
 {
-    const int bytes = (int)gj_dtype_bytes(format.dtype);
-    return (format.major != GJ_MAJOR_N || width * bytes <= GJ_STAGE_ROW_BYTES) &&
-           plan->mma_warp_groups * GJ_MMA_M * width * bytes <= memory;
+    return major != GJ_MAJOR_N || width * element <= GJ_STAGE_ROW_BYTES;
+}
+
+/* Bytes of D and PostAct in a slab. */
+static int slab_bytes(const struct gj_plan *plan, int width)
+{
+    return GJ_MMA_M * (width * plan->d_element + width / plan->p_shrink * plan->p_element);
+}
+
+/* Whether slabs of this width suit all outputs and C, with at least one for each MMA warp group in memory. */
+static bool slab_fits(const struct gj_plan *plan, int width)
+{
+    const struct gj_key *const key = &plan->kernel;
+    const int groups = plan->mma_warp_groups;
+    return width <= plan->mma_n && row_fits(key->d.major, width, plan->d_element) &&
+           row_fits(key->p.major, width / plan->p_shrink, plan->p_element) &&
+           row_fits(key->c.major, width, plan->c_element) &&
+           groups * slab_bytes(plan, width) <= plan->staging_bytes &&
+           groups * GJ_MMA_M * width * plan->c_element <= plan->c_bytes;
 }
 
 /* Contiguous bytes of a slab: its rows if n-major, else 64 rows of a column, cut into lines of at most 128
  * bytes. */
-static int line_bytes(struct gj_format format, int width)
+static int line_bytes(enum gj_major major, int width, int element)
 {
-    const int bytes = (int)gj_dtype_bytes(format.dtype);
-    const int line = (format.major == GJ_MAJOR_N ? width : GJ_MMA_M) * bytes;
+    const int line = (major == GJ_MAJOR_N ? width : GJ_MMA_M) * element;
     return line > GJ_STAGE_ROW_BYTES ? GJ_STAGE_ROW_BYTES : line;
 }
 
-/* The widest slab of which each warp group can own at least one, of D and of C. Wide slabs mean few barriers
- * per tile: 16-column slabs cost 1 to 40 % in the epilogue-bound range (H200, 2026-11-30). With C no wider
- * than 32 columns, so that one slab can be loaded while another is used. What a tile's width leaves over is a
- * narrower tail slab. */
+/* The widest slab of which each warp group can own at least one, of D, PostAct and C. Wide slabs mean few
+ * barriers per tile: 16-column slabs cost 1 to 40 % in the epilogue-bound range (H200, 2026-11-30). With C no
+ * wider than 32 columns, so that one slab can be loaded while another is used. What a tile's width leaves
+ * over is a narrower tail slab. */
 static void plan_slabs(struct gj_plan *plan)
 {
     const struct gj_key *const key = &plan->kernel;
-    if (key->d.dtype == GJ_DTYPE_NONE)
+    if (plan->d_element + plan->p_element == 0)
         return;
-    int width = key->c.dtype == GJ_DTYPE_NONE ? 128 : 32;
-    while (width > 16 && (width > plan->mma_n || !slab_fits(plan, key->d, width, plan->staging_bytes) ||
-                          (plan->c_bytes > 0 && !slab_fits(plan, key->c, width, plan->c_bytes))))
+    const int least = 16 * plan->p_shrink;
+    int width = plan->c_element == 0 ? 128 : 32;
+    while (width > least && !slab_fits(plan, width))
         width /= 2;
     plan->slab_n = width;
     plan->tail_n = plan->mma_n % width;
-    plan->slab_bytes = GJ_MMA_M * width * (int)gj_dtype_bytes(key->d.dtype);
+    plan->slab_bytes = slab_bytes(plan, width);
+    plan->p_offset = GJ_MMA_M * width * plan->d_element;
     plan->slab_buffers = plan->staging_bytes / (plan->mma_warp_groups * plan->slab_bytes);
-    plan->d_line_bytes = line_bytes(key->d, width);
-    if (key->c.dtype == GJ_DTYPE_NONE)
+    plan->d_line_bytes = line_bytes(key->d.major, width, plan->d_element);
+    plan->p_line_bytes = line_bytes(key->p.major, width / plan->p_shrink, plan->p_element);
+    if (plan->c_element == 0)
         return;
-    plan->c_slab_bytes = GJ_MMA_M * width * (int)gj_dtype_bytes(key->c.dtype);
+    plan->c_slab_bytes = GJ_MMA_M * width * plan->c_element;
     plan->c_buffers = plan->c_bytes / (plan->mma_warp_groups * plan->c_slab_bytes);
-    plan->c_line_bytes = line_bytes(key->c, width);
+    plan->c_line_bytes = line_bytes(key->c.major, width, plan->c_element);
 }
 
 /* A stage's full barrier: the producer's arrive.expect_tx. Its empty barrier: one thread of each warp group
@@ -230,44 +273,11 @@ static void plan_smem(struct gj_plan *plan)
     plan->smem_bytes = plan->smem_barriers + GJ_SMEM_BARRIER_BYTES;
 }
 
-static const char *major_letter(enum gj_major major)
+bool gj_plan_is_fused(const struct gj_plan *plan)
 {
-    return major == GJ_MAJOR_K ? "k" : major == GJ_MAJOR_M ? "m" : "n";
-}
-
-/* Appends "_NAMEtype+major" for an operand that is there. */
-static void name_operand(struct gj_strbuf *name, const char *operand, struct gj_format format)
-{
-    if (format.dtype != GJ_DTYPE_NONE)
-        gj_strbuf_printf(name, "_%s_%s%s", operand, gj_dtype_name(format.dtype), major_letter(format.major));
-}
-
-/* The kernel's name spells the key, so that a profiler line explains itself; what has its usual value is left
- * out. */
-static void plan_entry_name(struct gj_plan *plan)
-{
-    static const char *const modes[] = {"none", "one", "host", "device"};
-    static const char *const tiles[] = {"", "_dynamic", "_once"};
     const struct gj_key *const key = &plan->key;
-    struct gj_strbuf name = {0};
-    gj_strbuf_puts(&name, "gj_gemm_sm90");
-    name_operand(&name, "a", key->a);
-    name_operand(&name, "b", key->b);
-    name_operand(&name, "c", key->c);
-    name_operand(&name, "d", key->d);
-    if (key->acc != GJ_DTYPE_F32)
-        gj_strbuf_printf(&name, "_acc_%s", gj_dtype_name(key->acc));
-    if (key->alpha != GJ_SCALAR_ONE)
-        gj_strbuf_printf(&name, "_alpha_%s", modes[key->alpha]);
-    if (key->beta != GJ_SCALAR_NONE && key->beta != GJ_SCALAR_ONE)
-        gj_strbuf_printf(&name, "_beta_%s", modes[key->beta]);
-    if (key->fp8acc != GJ_FP8ACC_NONE)
-        gj_strbuf_puts(&name, key->fp8acc == GJ_FP8ACC_FAST ? "_fast" : "_promoted");
-    gj_strbuf_printf(&name, "_%dx%d_c%dx%d_%s%s%s", key->tile_m, key->tile_n, key->cluster_m, key->cluster_n,
-                     key->sched == GJ_SCHED_PINGPONG ? "pingpong" : "coop", tiles[key->tiles],
-                     key->swap_ab == GJ_SWAP_AB_YES ? "_swap" : "");
-    snprintf(plan->entry_name, sizeof plan->entry_name, "%s", name.text ? name.text : "");
-    gj_strbuf_free(&name);
+    return key->op != GJ_OP_GEMM || key->bias != GJ_BIAS_NONE || key->scale != GJ_SCALE_NONE ||
+           key->quant != GJ_QUANT_NONE;
 }
 
 void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan)
@@ -277,6 +287,7 @@ void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan)
     plan->kernel = key->swap_ab == GJ_SWAP_AB_YES ? swapped(key) : *key;
     plan_warp_groups(plan);
     plan_registers(plan);
+    plan_elements(plan);
     plan_epilogue_tile(plan);
     plan_stages(plan);
     plan_slabs(plan);
@@ -287,5 +298,5 @@ void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan)
 void gj_plan_make(const struct gj_key *key, struct gj_plan *plan)
 {
     gj_plan_make_numbers(key, plan);
-    plan_entry_name(plan);
+    gj_plan_name(key, plan->entry_name, sizeof plan->entry_name);
 }

@@ -8,6 +8,7 @@
 #ifndef GJ_PLAN_PLAN_H
 #define GJ_PLAN_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <gemmjit/key.h>
@@ -35,7 +36,7 @@ struct gj_plan {
     struct gj_key key;
     struct gj_key
         kernel; /* the key of the kernel that runs: with swap_ab, A and B and M and N change places */
-    char entry_name[192];
+    char entry_name[256];
 
     int mma_warp_groups;  /* in the CTA */
     int split_m, split_n; /* warp groups that share a tile, along its rows and columns */
@@ -53,16 +54,19 @@ struct gj_plan {
      * rows of 128 bytes each; m- or n-major: 64 elements x box_rows lines along K. */
     int a_boxes, b_boxes, box_a_rows, box_b_rows;
 
-    int epi_m, epi_n;             /* epilogue tile, the unit in which staging memory is counted */
-    int epi_stages, epi_c_stages; /* number of those for D (and PostAct) and for C */
-    int staging_bytes;            /* epi_stages of D and PostAct */
-    int c_bytes;                  /* epi_c_stages of C */
-    int slab_n;                   /* what one step of the epilogue handles: 64 rows x slab_n columns */
-    int tail_n;                   /* columns of the last, narrower slab of a tile's width; 0: none */
-    int slab_bytes, slab_buffers; /* of D; buffers per MMA warp group */
+    int epi_m, epi_n;                    /* epilogue tile, the unit in which staging memory is counted */
+    int epi_stages, epi_c_stages;        /* number of those for D and PostAct and for C */
+    int staging_bytes;                   /* epi_stages of D and PostAct */
+    int c_bytes;                         /* epi_c_stages of C */
+    int c_element, d_element, p_element; /* bytes; 0: absent. op=dgated: of a (gate, up) pair of C and D */
+    int slab_n; /* what one step of the epilogue handles: 64 rows x slab_n columns of A B^T */
+    int tail_n; /* columns of the last, narrower slab of a tile's width; 0: none */
+    int slab_bytes, slab_buffers; /* of D and PostAct; buffers per MMA warp group */
+    int p_offset;                 /* of PostAct in a slab: the bytes of D */
+    int p_shrink;                 /* columns of A B^T per column of PostAct: 2 for op=gated, else 1 */
     int c_slab_bytes, c_buffers;  /* of C */
-    int d_line_bytes,
-        c_line_bytes; /* contiguous bytes of a slab: a row if n-major, a column (or half) if m-major */
+    /* contiguous bytes of a slab: a row if n-major, a column (or half) if m-major */
+    int d_line_bytes, p_line_bytes, c_line_bytes;
 
     int full_arrivals, empty_arrivals; /* per phase of a stage's barriers */
     int queue_empty_arrivals; /* per phase of a ticket's barrier: readers in the cluster; dynamic tiles only
@@ -80,6 +84,9 @@ void gj_plan_make(const struct gj_key *key, struct gj_plan *plan);
 
 /* The same without the entry name, for those who compare many keys: allocates nothing. */
 void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan);
+
+/* Whether anything is fused behind alpha A B^T + beta C: then the kernel takes struct fused_params. */
+bool gj_plan_is_fused(const struct gj_plan *plan);
 
 /* The plan as a table, one "name  value" line per number. */
 void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text);

@@ -27,6 +27,9 @@ void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text)
         ROW("tickets", "%d slots, read by %d\n", GJ_QUEUE_SLOTS, plan->queue_empty_arrivals);
     ROW("epilogue tile", "%d x %d, %d stages of D, %d of C\n", plan->epi_m, plan->epi_n, plan->epi_stages,
         plan->epi_c_stages);
+    if (plan->p_element > 0)
+        ROW("PostAct", "%d x %d of a slab, at %d, lines of %d bytes\n", GJ_MMA_M,
+            plan->slab_n / plan->p_shrink, plan->p_offset, plan->p_line_bytes);
     ROW("slabs of D", "%d x %d, %d bytes, %d per MMA warp group of %d bytes staging; tail %d columns\n",
         GJ_MMA_M, plan->slab_n, plan->slab_bytes, plan->slab_buffers, plan->staging_bytes, plan->tail_n);
     if (key->c.dtype != GJ_DTYPE_NONE)

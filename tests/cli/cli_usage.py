@@ -7,7 +7,11 @@ from cli_case import CliCase, DEFAULT_KEY
 
 VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor", "help")
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gemmjit.1")
-FIELDS = "op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab"
+FIELDS = ("op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab, "
+          "gate, bias, scale, quant, own")
+PROBLEM = ("op", "a", "b", "c", "d", "p", "acc", "act", "alpha", "beta", "batch", "gather", "fp8acc", "gate", "bias",
+           "scale", "quant", "own")
+CONFIG = ("tile", "cluster", "sched", "tiles", "swap_ab")
 
 
 class Options(CliCase):
@@ -141,10 +145,46 @@ class Keys(CliCase):
     def test_flags_equal_key(self):
         flags = ("--a", "f16.k", "--b=f16.k", "--d", "f32.n", "--tile", "256x128", "--sched", "coop")
         text = "sched=coop,tile=256x128,d=f32.n,b=f16.k,a=f16.k"
+        self.same_by_flags(flags, text)
+
+    def same_by_flags(self, flags, text):
         for stage in ("key", "plan", "source"):
             by_flags = self.gemmjit("show", "--emit", stage, *flags, err="")
             by_key = self.gemmjit("show", "--emit", stage, "--key", text, err="")
             self.assertEqual(by_flags.out, by_key.out)
+
+    def test_flags_of_fused_fields(self):
+        self.same_by_flags(("--op=gated", "--act", "swiglu", "--gate", "halves", "--d", "none", "--bias=col.bf16",
+                            "--scale", "row_col", "--quant=amax", "--p", "e4m3.n", "--tile", "128x128"),
+                           "tile=128x128,quant=amax,scale=row_col,bias=col.bf16,gate=halves,act=swiglu,d=none,p=e4m3.n,"
+                           "op=gated")
+        result = self.gemmjit("show", "--emit=key", "--op", "act", "--act=own", "--own", "0123456789abcdef", "--json")
+        fields = result.json()["fields"]
+        self.assertEqual((fields["act"], fields["own"], fields["p"]), ("own", "0123456789abcdef", "bf16.n"))
+        self.assertNotIn("bias", fields)
+        self.assertTrue(result.json()["key"].endswith(",swap_ab=no,own=0123456789abcdef"))
+
+    def test_fused_problem_has_keys(self):
+        flags = ("--op=gated", "--act=glu", "--d=none", "--gate", "halves", "--bias", "row.f32", "--scale=tensor",
+                 "--quant", "scale")
+        keys = self.gemmjit("keys", *flags, err="").out.splitlines()
+        self.assertGreater(len(keys), 20)
+        for key in keys:
+            self.assertTrue(key.startswith("op=gated,") and "act=glu" in key, key)
+            self.assertTrue(key.endswith(",gate=halves,bias=row.f32,scale=tensor,quant=scale"), key)
+        self.assertEqual(self.gemmjit("keys", *flags, "--json").json()["keys"], keys)
+
+    def test_refused_fused_problem(self):
+        self.refused("keys", "--op", "gated", "--act", "relu", "--d=none",
+                     message="key is refused for 1 reason: op=gated,a=bf16.k,b=bf16.k,c=none,d=none,p=bf16.n,acc=f32,"
+                             "act=relu,alpha=one,beta=none,batch=dense,gather=none,tile=128x192,cluster=2x1,"
+                             "sched=pingpong,tiles=static,swap_ab=no,gate=interleaved",
+                     reasons=("act=relu does not go with op=gated: allowed is swiglu, swiglu_oai, geglu, reglu, glu, "
+                              "own",))
+        self.refused("keys", "--gate", "halves",
+                     message="gate=halves contradicts op=gemm: it is allowed only with op=gated and op=dgated")
+        self.refused("keys", "--bias", "f32",
+                     message="bias=f32: allowed is none, row.f32, row.f16, row.bf16, col.f32, col.f16, col.bf16")
 
 
 class Help(CliCase):
@@ -165,6 +205,17 @@ class Help(CliCase):
         for verb in VERBS:
             self.assertEqual(self.gemmjit("help", verb, err="").out, self.gemmjit(verb, "--help").out)
         self.gemmjit("help", "frob", status=2, err='gemmjit: unknown verb "frob"; gemmjit --help lists them\n')
+
+    def test_fields_of_verbs(self):
+        """show takes every field as a flag, keys and run those of the problem."""
+        batch_is_a_number = "run"
+        for verb in ("show", "keys", "run"):
+            text = self.gemmjit(verb, "--help").out
+            for field in PROBLEM + CONFIG:
+                if field == "batch" and verb == batch_is_a_number:
+                    continue
+                taken = verb == "show" or field in PROBLEM
+                self.assertEqual(re.search(rf"(?m)^  --{field} ", text) is not None, taken, f"{verb} --{field}")
 
     def test_help_says_what_is_accepted(self):
         self.assertIn("gemmjit keys lists the accepted\nkeys of a problem", self.gemmjit("show", "--help").out)

@@ -40,15 +40,18 @@ constexpr int A_BOX_ROWS = 128; // rows (lines along K if m-major) of one box of
 constexpr int B_BOX_ROWS = 176; // rows (lines along K if n-major) of one box of B
 constexpr int FULL_ARRIVALS = 1; // the producer, with the bytes it expects
 constexpr int EMPTY_ARRIVALS = 1; // warp groups that read a stage, in all sharing CTAs
-constexpr int D_BYTES = 4; // per element of D
-constexpr int D_M_MAJOR = 0; // D's columns are contiguous, not its rows
 constexpr int SLAB_N = 32; // columns of a slab: 64 rows that the epilogue handles in one step
 constexpr int SLABS = 5; // slabs of that width in a tile's width
 constexpr int TAIL_N = 16; // columns of a tile's tail slab
-constexpr int D_LINE_BYTES = 128; // contiguous bytes of a slab of D
-constexpr int TAIL_LINE_BYTES = 64; // the same of a tail slab, which is not swizzled if D is n-major
-constexpr int SLAB_BYTES = 8192; // one slab of D
+constexpr int SLAB_BYTES = 8192; // one slab of all outputs
 constexpr int SLAB_BUFFERS = 2; // slabs in flight per warp group
+constexpr int D_BYTES = 4; // per element
+constexpr int D_M_MAJOR = 0; // columns are contiguous, not rows
+constexpr int D_OFFSET = 0; // in a slab buffer
+constexpr int D_SLAB_N = 32; // its columns in a slab
+constexpr int D_TAIL_N = 16; // its columns in a tail slab
+constexpr int D_SLAB_LINE_BYTES = 128; // its contiguous bytes in a slab
+constexpr int D_TAIL_LINE_BYTES = 64; // the same of a tail slab, which is not swizzled if n-major
 constexpr int SMEM_A = 0; // offset of the A tiles in shared memory
 constexpr int SMEM_B = 81920; // offset of the B tiles
 constexpr int SMEM_STAGING = 194560; // offset of the slabs of D
@@ -57,7 +60,7 @@ constexpr int EMPTY_BARRIERS = 231464; // offset: one per stage, open until it m
 constexpr int TURN_BARRIERS = 231504; // offset: one per MMA warp group, open until it may multiply
 
 // ---- templates/gemm_sm90.cu ----
-// D = alpha A B^T + beta C on Hopper: persistent, warp-specialised, TMA and wgmma.
+// D = alpha A B^T + beta C on Hopper, and what is fused behind it: persistent, warp-specialised, TMA and wgmma.
 // ---- templates/prelude.cuh ----
 // Types and keywords of every unit. There is no #include: the text compiles where there is no CUDA header.
 
@@ -96,7 +99,7 @@ struct gemm_params {
     int k_tiles; /* stages per tile, at least 1 */
     int k_start; /* of the first stage; not 0 only where K is 0: then it lies outside A and B, which reads as zeros */
     int a_batch_step, b_batch_step, c_batch_step; /* 0 when all batches share one matrix, else 1 */
-    int cut; /* non-zero: D's contiguous extent does not end on 16 bytes, so TMA may not store its end */
+    int d_cut; /* non-zero: D's contiguous extent does not end on 16 bytes, so TMA may not store its end */
     float alpha, beta;
     const float *alpha_pointer, *beta_pointer; /* instead of alpha and beta, where the key says device */
     const int *batch_order;                    /* batch to process as n-th; 0: in order */
@@ -455,7 +458,8 @@ DEVICE void load_stage(u32 smem, u32 stage, struct input_maps maps, int k, struc
     mbarrier_arrive_expect_tx(full, STAGE_BYTES);
     load_a(smem + SMEM_A + stage * A_STAGE_BYTES, full, maps.a, row, k, tile.batch * params->a_batch_step, cta_m, cta_n);
     load_b(smem + SMEM_B + stage * B_STAGE_BYTES, full, maps.b, column, k, tile.batch * params->b_batch_step, cta_m,
-           cta_n);
+           cta_n
+    );
 }
 
 // All tiles of this CTA, then waits until every stage has been released: until then other CTAs of the cluster
@@ -661,10 +665,10 @@ DEVICE void finish_stages(const struct stages *s)
     release_stage(s->empty, s->ring.stage == 0 ? STAGES - 1 : s->ring.stage - 1, s->reports);
 }
 // ---- templates/epilogue.cuh.in ----
-// Epilogue: accumulators to D, one slab of 64 rows x SLAB_N columns at a time: registers, staging memory, TMA
-// store. What is left of a tile's width is one narrower tail slab with a tensor map of its own. Where D's contiguous
-// extent does not end on 16 bytes, the slabs that its end cuts are copied element by element, because a TMA store
-// would write up to 15 bytes past it.
+// Epilogue: accumulators to the outputs, one slab of 64 rows x SLAB_N columns at a time: registers, staging memory, TMA
+// store. What is left of a tile's width is one narrower tail slab with tensor maps of its own. Where an output's
+// contiguous extent does not end on 16 bytes, the slabs that its end cuts are copied element by element, because a TMA
+// store would write up to 15 bytes past it.
 
 // ---- ptx_snippets/convert.cuh.in ----
 // Results on their way out: accumulators to f32, f32 to D's type and into staging memory. sm_90, PTX 7.8.
@@ -672,27 +676,33 @@ DEVICE void finish_stages(const struct stages *s)
 // The unit of work is a warp's 16 x 16 elements of an accumulator, eight per lane. One asm statement handles all
 // of a lane's eight, because compile time grows with the number of statements.
 
-// Whole warp: rounds a lane's share of 16 x 16 elements to f32 (nearest even) and writes it. `at` is where the
-// lane's first value goes; eight rows further is `eight_rows` bytes on (n-major only).
-DEVICE void store_16x16(u32 at, u32 eight_rows, float v0, float v1, float v2, float v3, float v4, float v5, float v6,
-                        float v7)
+// A lane's share of 16 x 16 elements, in the order of the accumulator.
+struct fragment {
+    float v0, v1, v2, v3, v4, v5, v6, v7;
+};
+
+// Whole warp: round a lane's share of 16 x 16 elements to a type (nearest even; 8-bit types saturate) and write it, for
+// an n-major or an m-major output. `at` is where the lane's first value goes; eight rows further is `eight_rows` bytes
+// on (n-major only). In 16 bits `at` is the address of a row of 8 of the lane's 8x8 matrix.
+
+// Two neighbouring columns at a time; 8 columns are 32 bytes.
+DEVICE void store_f32_n(u32 at, u32 eight_rows, const fragment &f)
 {
-    // %0 .. %3 addresses, %4 .. %11 values: two neighbouring columns each; 8 columns are 32 bytes
     asm volatile(R"ptx(
-        // ptx_snippets/convert.cuh.in store_16x16
+        // ptx_snippets/convert.cuh.in store_f32_n
         st.shared.v2.f32 [%0], {%4, %5};
         st.shared.v2.f32 [%1], {%6, %7};
         st.shared.v2.f32 [%2], {%8, %9};
         st.shared.v2.f32 [%3], {%10, %11};
-        )ptx" ::"r"(at), "r"(at + eight_rows), "r"(at ^ 32), "r"((at ^ 32) + eight_rows), "f"(v0), "f"(v1), "f"(v2),
-        "f"(v3), "f"(v4), "f"(v5), "f"(v6), "f"(v7) : "memory");
+        )ptx" ::"r"(at), "r"(at + eight_rows), "r"(at ^ 32), "r"((at ^ 32) + eight_rows), "f"(f.v0), "f"(f.v1), "f"(f.v2),
+        "f"(f.v3), "f"(f.v4), "f"(f.v5), "f"(f.v6), "f"(f.v7) : "memory");
 }
 
-// One thread. Copies one element from shared to global memory.
-DEVICE void copy_element(void *destination, u32 source)
+// One thread. Copies an element of 32 bits from shared to global memory.
+DEVICE void copy_b32(void *destination, u32 source)
 {
     asm volatile(R"ptx({
-        // ptx_snippets/convert.cuh.in copy_element
+        // ptx_snippets/convert.cuh.in copy_b32
         .reg .b32 element;
         ld.shared.b32 element, [%1];
         st.global.b32 [%0], element;
@@ -737,9 +747,15 @@ DEVICE u32 slab_lane_offset(u32 warp, u32 lane, u32 bytes, u32 m_major, u32 line
 }
 
 // ---- templates/epilogue.cuh.in ----
-// Tensor maps of D: one for slabs, one for tail slabs (unused when tiles have none).
+// Tensor maps of an output: one for slabs, one for tail slabs (unused when tiles have none).
 struct output_maps {
     const tensor_map *slab, *tail;
+};
+
+// Where results go.
+struct outputs {
+    struct output_maps d;
+    const struct gemm_params *params;
 };
 
 // A warp group's staging memory and what a thread needs to fill it.
@@ -747,8 +763,8 @@ struct staging {
     u32 base;   // first slab buffer
     u32 next;   // index of the buffer to fill next
     u32 filled; // address of the slab filled last
-    u32 thread, thread_tail; // where in a slab this thread's first values go
-    u32 group, warp;         // MMA warp group, warp in it
+    u32 d_slab, d_tail; // where in a slab, and a tail slab, this thread's first values go
+    u32 group, warp; // MMA warp group, warp in it
 };
 
 DEVICE struct staging staging_of(u32 smem, u32 group)
@@ -760,15 +776,16 @@ DEVICE struct staging staging_of(u32 smem, u32 group)
     out.filled = out.base;
     out.group = group;
     out.warp = __shfl_sync(0xffffffff, threadIdx.x / 32 % 4, 0); // uniform, and known to be
-    out.thread = slab_lane_offset(out.warp, lane, D_BYTES, D_M_MAJOR, D_LINE_BYTES, SLAB_N);
-    out.thread_tail = (16 * out.warp + lane / 4) * TAIL_LINE_BYTES + 2 * D_BYTES * (lane % 4);
+    out.d_slab =
+        D_OFFSET + slab_lane_offset(out.warp, lane, D_BYTES, D_M_MAJOR, D_SLAB_LINE_BYTES, D_SLAB_N);
+    out.d_tail = D_OFFSET + (16 * out.warp + lane / 4) * D_TAIL_LINE_BYTES + 2 * D_BYTES * (lane % 4);
     return out;
 }
 
-// Address of 16 columns, `step` bytes on from the first 16.
-DEVICE u32 slab_block(u32 at, u32 step)
+// How many columns of D come of `columns` columns of A B^T.
+DEVICE int d_columns(int columns)
 {
-    return at ^ step;
+    return columns;
 }
 
 // Warp group. The buffer to fill: waits until the store that read it last has done so (the thread that issued
@@ -782,113 +799,128 @@ DEVICE u32 slab_begin(struct staging *out)
     return out->filled;
 }
 
+// Address of 16 columns of a slab of D, and of a tail slab, `step` bytes on from the first 16.
+DEVICE u32 d_slab_block(u32 at, u32 step)
+{
+    return at ^ step;
+}
+
+DEVICE u32 d_tail_block(u32 at, u32 step)
+{
+    return at + step;
+}
+
 // Warp. Copies the part of this warp's 16 rows of the slab filled last that lies inside D. The slab's first element is
 // D(row, column); it is `width` columns wide.
-DEVICE void copy_cut_slab(const struct staging *out, const struct gemm_params *params, int row, int column, int width,
-                          u32 batch)
+DEVICE void copy_cut_d(const struct staging *out, const struct outputs *to, int row, int column, int width, u32 batch)
 {
-    char *const d = (char *)params->d + batch * params->d_batch_stride * D_BYTES;
+    char *const data = (char *)to->params->d + batch * to->params->d_batch_stride * D_BYTES;
     __syncwarp();
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < 16 * width; i += 32) {
         const int r = 16 * out->warp + i % 16, c = i / 16;
-        if (row + r >= params->m || column + c >= params->n)
+        if (row + r >= to->params->m || column + c >= d_columns(to->params->n))
             continue;
-        const u32 from = width == SLAB_N ? slab_offset(r, c * D_BYTES, D_LINE_BYTES) : r * TAIL_LINE_BYTES + c * D_BYTES;
-        const long long to = (row + r) * params->d_ld + column + c;
-        copy_element(d + to * D_BYTES, out->filled + from);
+        const u32 at = width == D_SLAB_N ? slab_offset(r, c * D_BYTES, D_SLAB_LINE_BYTES)
+                                            : r * D_TAIL_LINE_BYTES + c * D_BYTES;
+        const long long element = (row + r) * to->params->d_ld + column + c;
+        copy_b32(data + element * D_BYTES, out->filled + D_OFFSET + at);
     }
 }
 
-// Whether D's contiguous extent ends inside a slab in a way that TMA may not store.
-DEVICE bool slab_is_cut(const struct gemm_params *params, int row, int column, int width)
+// Whether the contiguous extent of D ends inside a slab in a way that TMA may not store.
+DEVICE bool d_is_cut(const struct outputs *to, int row, int column, int width)
 {
-    return params->cut && column + width > params->n;
+    return to->params->d_cut && column + width > d_columns(to->params->n);
 }
 
-// Warp group. Sends the filled slab to D at (row, column) unless it must be copied. Every slab closes one bulk group of
-// the storing thread, so that slab_begin can count them.
-DEVICE void slab_end(const struct staging *out, const tensor_map *map, const struct gemm_params *params, int row,
-                     int column, int width, u32 batch)
+// One thread. Sends a slab to D at (row, column).
+DEVICE void send_d(u32 filled, const struct outputs *to, int row, int column, int width, u32 batch)
 {
-    const bool cut = slab_is_cut(params, row, column, width);
+    const tensor_map *const map = width == D_SLAB_N ? to->d.slab : to->d.tail;
+    tma_store_3d(map, filled + D_OFFSET, column, row, batch);
+}
+
+// Warp group. Sends the filled slab to the outputs at (row, column) unless it must be copied. Every slab closes one bulk
+// group of the storing thread, so that slab_begin can count them.
+DEVICE void slab_end(const struct staging *out, const struct outputs *to, int row, int column, int width, u32 batch)
+{
+    const bool d_cut = d_is_cut(to, row, d_columns(column), d_columns(width));
     fence_proxy_async_shared();
     named_barrier_sync(1 + out->group, 128);
     if (out->warp == 0 && elect_one()) {
-        if (!cut) {
-            tma_store_3d(map, out->filled, column, row, batch);
-        }
+        if (!d_cut)
+            send_d(out->filled, to, row, d_columns(column), d_columns(width), batch);
         tma_store_commit();
     }
 }
 
-// Warp group. Stores one accumulator block, 64 x MMA_N, whose first element is D(row, column).
-DEVICE void store_block(const accumulator &acc, struct staging *out, struct output_maps maps,
-                        const struct gemm_params *params, int row, int column, u32 batch
+// Warp group. Stores one accumulator block, 64 x MMA_N, whose first element is row `row` and column `column` of A B^T.
+DEVICE void store_block(const accumulator &acc, struct staging *out, const struct outputs *to, int row, int column, u32 batch
                         )
 {
-    if (row >= params->m)
+    if (row >= to->params->m)
         return;
-    if (column + 0 < params->n) {
-        const u32 at = slab_begin(out) + out->thread;
-        store_16x16(slab_block(at, 0), 8 * D_LINE_BYTES,
-                    acc.d0, acc.d1, acc.d2, acc.d3, acc.d4, acc.d5, acc.d6, acc.d7);
-        store_16x16(slab_block(at, 64), 8 * D_LINE_BYTES,
-                    acc.d8, acc.d9, acc.d10, acc.d11, acc.d12, acc.d13, acc.d14, acc.d15);
-        slab_end(out, maps.slab, params, row, column + 0, SLAB_N, batch);
+    if (column + 0 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_slab_block(slab + out->d_slab, 0), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d0, acc.d1, acc.d2, acc.d3, acc.d4, acc.d5, acc.d6, acc.d7});
+        store_f32_n(d_slab_block(slab + out->d_slab, 64), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d8, acc.d9, acc.d10, acc.d11, acc.d12, acc.d13, acc.d14, acc.d15});
+        slab_end(out, to, row, column + 0, SLAB_N, batch);
     }
-    if (column + 32 < params->n) {
-        const u32 at = slab_begin(out) + out->thread;
-        store_16x16(slab_block(at, 0), 8 * D_LINE_BYTES,
-                    acc.d16, acc.d17, acc.d18, acc.d19, acc.d20, acc.d21, acc.d22, acc.d23);
-        store_16x16(slab_block(at, 64), 8 * D_LINE_BYTES,
-                    acc.d24, acc.d25, acc.d26, acc.d27, acc.d28, acc.d29, acc.d30, acc.d31);
-        slab_end(out, maps.slab, params, row, column + 32, SLAB_N, batch);
+    if (column + 32 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_slab_block(slab + out->d_slab, 0), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d16, acc.d17, acc.d18, acc.d19, acc.d20, acc.d21, acc.d22, acc.d23});
+        store_f32_n(d_slab_block(slab + out->d_slab, 64), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d24, acc.d25, acc.d26, acc.d27, acc.d28, acc.d29, acc.d30, acc.d31});
+        slab_end(out, to, row, column + 32, SLAB_N, batch);
     }
-    if (column + 64 < params->n) {
-        const u32 at = slab_begin(out) + out->thread;
-        store_16x16(slab_block(at, 0), 8 * D_LINE_BYTES,
-                    acc.d32, acc.d33, acc.d34, acc.d35, acc.d36, acc.d37, acc.d38, acc.d39);
-        store_16x16(slab_block(at, 64), 8 * D_LINE_BYTES,
-                    acc.d40, acc.d41, acc.d42, acc.d43, acc.d44, acc.d45, acc.d46, acc.d47);
-        slab_end(out, maps.slab, params, row, column + 64, SLAB_N, batch);
+    if (column + 64 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_slab_block(slab + out->d_slab, 0), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d32, acc.d33, acc.d34, acc.d35, acc.d36, acc.d37, acc.d38, acc.d39});
+        store_f32_n(d_slab_block(slab + out->d_slab, 64), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d40, acc.d41, acc.d42, acc.d43, acc.d44, acc.d45, acc.d46, acc.d47});
+        slab_end(out, to, row, column + 64, SLAB_N, batch);
     }
-    if (column + 96 < params->n) {
-        const u32 at = slab_begin(out) + out->thread;
-        store_16x16(slab_block(at, 0), 8 * D_LINE_BYTES,
-                    acc.d48, acc.d49, acc.d50, acc.d51, acc.d52, acc.d53, acc.d54, acc.d55);
-        store_16x16(slab_block(at, 64), 8 * D_LINE_BYTES,
-                    acc.d56, acc.d57, acc.d58, acc.d59, acc.d60, acc.d61, acc.d62, acc.d63);
-        slab_end(out, maps.slab, params, row, column + 96, SLAB_N, batch);
+    if (column + 96 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_slab_block(slab + out->d_slab, 0), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d48, acc.d49, acc.d50, acc.d51, acc.d52, acc.d53, acc.d54, acc.d55});
+        store_f32_n(d_slab_block(slab + out->d_slab, 64), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d56, acc.d57, acc.d58, acc.d59, acc.d60, acc.d61, acc.d62, acc.d63});
+        slab_end(out, to, row, column + 96, SLAB_N, batch);
     }
-    if (column + 128 < params->n) {
-        const u32 at = slab_begin(out) + out->thread;
-        store_16x16(slab_block(at, 0), 8 * D_LINE_BYTES,
-                    acc.d64, acc.d65, acc.d66, acc.d67, acc.d68, acc.d69, acc.d70, acc.d71);
-        store_16x16(slab_block(at, 64), 8 * D_LINE_BYTES,
-                    acc.d72, acc.d73, acc.d74, acc.d75, acc.d76, acc.d77, acc.d78, acc.d79);
-        slab_end(out, maps.slab, params, row, column + 128, SLAB_N, batch);
+    if (column + 128 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_slab_block(slab + out->d_slab, 0), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d64, acc.d65, acc.d66, acc.d67, acc.d68, acc.d69, acc.d70, acc.d71});
+        store_f32_n(d_slab_block(slab + out->d_slab, 64), 8 * D_SLAB_LINE_BYTES,
+                    {acc.d72, acc.d73, acc.d74, acc.d75, acc.d76, acc.d77, acc.d78, acc.d79});
+        slab_end(out, to, row, column + 128, SLAB_N, batch);
     }
-    if (column + SLABS * SLAB_N < params->n) {
-        const u32 at = slab_begin(out) + out->thread_tail;
-        store_16x16(at + 0, 8 * TAIL_LINE_BYTES,
-                    acc.d80, acc.d81, acc.d82, acc.d83, acc.d84, acc.d85, acc.d86, acc.d87);
-        slab_end(out, maps.tail, params, row, column + SLABS * SLAB_N, TAIL_N, batch);
+    if (column + 160 < to->params->n) {
+        const u32 slab = slab_begin(out);
+        store_f32_n(d_tail_block(slab + out->d_tail, 0), 8 * D_TAIL_LINE_BYTES,
+                    {acc.d80, acc.d81, acc.d82, acc.d83, acc.d84, acc.d85, acc.d86, acc.d87});
+        slab_end(out, to, row, column + 160, TAIL_N, batch);
     }
-    if (params->cut && column < params->n && column + MMA_N > params->n) {
-        const int inside = params->n - column, tail = inside > SLABS * SLAB_N;
+    if (to->params->d_cut && column < to->params->n && column + MMA_N > to->params->n) {
+        const int inside = to->params->n - column, tail = inside > SLABS * SLAB_N;
         const int first = tail ? SLABS * SLAB_N : inside / SLAB_N * SLAB_N;
-        copy_cut_slab(out, params, row, column + first, tail ? TAIL_N : SLAB_N, batch);
+        copy_cut_d(out, to, row, d_columns(column + first), tail ? D_TAIL_N : D_SLAB_N, batch);
     }
 }
 
 // ---- templates/gemm_sm90.cu ----
 // MMA warp group number `group`: multiplies and stores its share of the CTA's tiles. Pingpong: the two groups take
 // tiles in turn, and turn barrier g is open until group g may multiply.
-DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_params *params, u32 group, u32 cta_m,
-                           u32 cta_n
+DEVICE void multiply_tiles(u32 smem, const struct outputs &to, u32 group, u32 cta_m, u32 cta_n
                            )
 {
+    const struct gemm_params *const params = to.params;
     const u32 thread = threadIdx.x % 128;
     struct stages s;
     s.smem = smem;
@@ -921,7 +953,7 @@ DEVICE void multiply_tiles(u32 smem, struct output_maps maps, const struct gemm_
         s.ring = ring_advance(s.ring, k_tiles); // the other group's tile
 #pragma unroll
         for (int i = 0; i < M_BLOCKS; i++)
-            store_block(acc[i], &out, maps, params, row + 64 * i, column, tile.batch
+            store_block(acc[i], &out, &to, row + 64 * i, column, tile.batch
             );
         queue_next(&queue, smem);
         if (queue_has_tile(&queue, params)) // that was the other group's tile
@@ -968,7 +1000,10 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
             load_tiles(smem, {&map_a, &map_b}, &params, cta_m, cta_n);
     } else {
         registers_take<MMA_REGISTERS>();
-        multiply_tiles(smem, {&map_d, &map_d_tail}, &params, warp_group - 1, cta_m, cta_n
+        struct outputs to;
+        to.params = &params;
+        to.d = {&map_d, &map_d_tail};
+        multiply_tiles(smem, to, warp_group - 1, cta_m, cta_n
         );
     }
 }

@@ -6,21 +6,14 @@
  * launches of about 3 ms; the ratio of an arm is the median over the rounds of time(cuBLASLt's first choice)
  * / time(arm), above 1 is faster. No ratio is printed for an arm whose result differs from cuBLASLt's. */
 #include <getopt.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "cublas.h"
-#include "rig.h"
+#include "race.h"
 
-#define ARMS_MAX 64
-#define SETS_MAX 16
-#define ROUNDS_MAX 64
-#define ROTATE_BYTES 200e6
-#define TRAIN_MS 3.0
 #define WORKSPACE_BYTES ((size_t)64 << 20)
 
 struct arm {
@@ -28,7 +21,6 @@ struct arm {
     gj_kernel *kernel; /* NULL: cuBLASLt */
     int algo;
     double difference; /* ||D - D of cuBLASLt|| / ||D of cuBLASLt|| */
-    float us[ROUNDS_MAX];
 };
 
 struct bench {
@@ -36,8 +28,8 @@ struct bench {
     struct cublas cublas;
     struct cublas_gemm gemm;
     enum gj_dtype dtype;
-    int m, n, k, num_sets, rounds;
-    double seconds;
+    int m, n, k;
+    struct race race;
     void *a[SETS_MAX], *b[SETS_MAX], *d[SETS_MAX];
     struct arm arms[ARMS_MAX];
     int num_arms;
@@ -61,27 +53,17 @@ static void run_arm(struct bench *bench, const struct arm *arm, int set)
     must(gj_launch(arm->kernel, &args, bench->rig.stream, &error), error, arm->name);
 }
 
-/* One train of launches; microseconds per launch. */
-static float time_arm(struct bench *bench, const struct arm *arm, int launches)
+static void run_arm_of_race(void *user, int arm, int set)
 {
-    gj_error *error = NULL;
-    float ms = 0;
-    run_arm(bench, arm, 0);
-    must(gj_device_timer_start(bench->rig.device, &error), error, arm->name);
-    for (int i = 0; i < launches; i++)
-        run_arm(bench, arm, i % bench->num_sets);
-    must(gj_device_timer_stop(bench->rig.device, &ms, &error), error, arm->name);
-    return ms * 1000 / (float)launches;
+    struct bench *const bench = user;
+    run_arm(bench, &bench->arms[arm], set);
 }
 
 /* Compares an arm's D with that of cuBLASLt's first algorithm, in sets 0 and 1. */
 static double difference(struct bench *bench, const struct arm *arm)
 {
     gj_error *error = NULL;
-    double sums[2] = {0, 0};
-    double *device_sums = rig_alloc(&bench->rig, sizeof sums);
-    uint64_t count = (uint64_t)bench->m * (uint64_t)bench->n;
-    int dtype = (int)bench->dtype;
+    const uint64_t count = (uint64_t)bench->m * (uint64_t)bench->n;
     const struct arm reference = {.algo = 0};
     run_arm(bench, &reference, 0);
     void *const expected = bench->d[0];
@@ -89,23 +71,15 @@ static double difference(struct bench *bench, const struct arm *arm)
     must(gj_device_fill(bench->rig.device, bench->d[0], 0xff, count * 2, &error), error, "poison");
     run_arm(bench, arm, 0);
     bench->d[0] = expected;
-    must(gj_device_fill(bench->rig.device, device_sums, 0, sizeof sums, &error), error, "sums");
-    void *arguments[] = {&bench->d[1], &bench->d[0], &count, &dtype, &device_sums};
-    rig_launch(&bench->rig, bench->rig.distance, 264, 1, 1, 256, 1, arguments);
-    must(gj_device_sync(bench->rig.device, WATCHDOG_MS, &error), error, arm->name);
-    must(gj_device_read(bench->rig.device, sums, device_sums, sizeof sums, &error), error, "sums");
-    gj_device_free(bench->rig.device, device_sums);
-    return sqrt(sums[0] / sums[1]);
+    return race_distance(&bench->rig, bench->d[1], bench->d[0], count, bench->dtype, arm->name);
 }
 
 static void make_operands(struct bench *bench)
 {
     const size_t a = (size_t)bench->m * (size_t)bench->k, b = (size_t)bench->n * (size_t)bench->k;
     const size_t d = (size_t)bench->m * (size_t)bench->n;
-    bench->num_sets = (int)(ROTATE_BYTES / (2.0 * (double)(a + b + d))) + 2;
-    if (bench->num_sets > SETS_MAX)
-        bench->num_sets = SETS_MAX;
-    for (int i = 0; i < bench->num_sets; i++) {
+    bench->race.num_sets = race_sets(2.0 * (double)(a + b + d));
+    for (int i = 0; i < bench->race.num_sets; i++) {
         bench->a[i] = rig_alloc(&bench->rig, 2 * a);
         bench->b[i] = rig_alloc(&bench->rig, 2 * b);
         bench->d[i] = rig_alloc(&bench->rig, 2 * d);
@@ -116,7 +90,7 @@ static void make_operands(struct bench *bench)
 
 static void free_operands(struct bench *bench)
 {
-    for (int i = 0; i < bench->num_sets; i++) {
+    for (int i = 0; i < bench->race.num_sets; i++) {
         gj_device_free(bench->rig.device, bench->a[i]);
         gj_device_free(bench->rig.device, bench->b[i]);
         gj_device_free(bench->rig.device, bench->d[i]);
@@ -168,54 +142,6 @@ static void make_arms(struct bench *bench, const char *const *configs, int num_c
         bench->arms[i].difference = difference(bench, &bench->arms[i]);
 }
 
-static void run_rounds(struct bench *bench)
-{
-    int order[ARMS_MAX];
-    const double flop = 2.0 * bench->m * bench->n * (double)bench->k;
-    const double estimate_ms = flop / 6.5e14 * 1e3;
-    int launches = (int)(TRAIN_MS / (estimate_ms > 0.004 ? estimate_ms : 0.004) + 0.5);
-    launches = launches < 2 ? 2 : launches > 400 ? 400 : launches;
-    for (int i = 0; i < bench->num_arms; i++)
-        order[i] = i;
-    const double start = gj_clock_ms();
-    for (bench->rounds = 0; bench->rounds < ROUNDS_MAX; bench->rounds++) {
-        if (bench->rounds >= 11 && gj_clock_ms() - start > bench->seconds * 1000)
-            break;
-        for (int i = bench->num_arms - 1; i > 0; i--) {
-            const int j = rand() % (i + 1), other = order[i];
-            order[i] = order[j];
-            order[j] = other;
-        }
-        for (int i = 0; i < bench->num_arms; i++) {
-            struct arm *const arm = &bench->arms[order[i]];
-            arm->us[bench->rounds] = time_arm(bench, arm, launches);
-        }
-    }
-}
-
-static int compare_floats(const void *x, const void *y)
-{
-    const float a = *(const float *)x, b = *(const float *)y;
-    return (a > b) - (a < b);
-}
-
-static float quantile(const float *values, int count, double q)
-{
-    float sorted[ROUNDS_MAX];
-    memcpy(sorted, values, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_floats);
-    return sorted[(int)(q * (count - 1) + 0.5)];
-}
-
-/* Ratio of `base` to `arm`, paired by round. */
-static float paired_ratio(const struct arm *base, const struct arm *arm, int rounds, double q)
-{
-    float ratios[ROUNDS_MAX];
-    for (int i = 0; i < rounds; i++)
-        ratios[i] = base->us[i] / arm->us[i];
-    return quantile(ratios, rounds, q);
-}
-
 static bool same_result(const struct arm *arm)
 {
     return arm->difference < 1e-2; /* two roundings to bf16 of sums that differ in order */
@@ -224,37 +150,37 @@ static bool same_result(const struct arm *arm)
 /* All arms of a shape to stderr; one row of the table, the best of each side, to stdout. */
 static bool report(const struct bench *bench)
 {
-    const struct arm *const first = &bench->arms[0], *best_lt = first, *best = NULL, *chosen = NULL;
+    const struct race *const race = &bench->race;
+    int best_lt = 0, best = -1, chosen = -1;
     bool right = true;
     for (int i = 0; i < bench->num_arms; i++) {
         const struct arm *const arm = &bench->arms[i];
-        const float ratio = paired_ratio(first, arm, bench->rounds, 0.5);
+        const float ratio = race_ratio(race, 0, i, 0.5);
         fprintf(stderr, "%dx%dx%d %-48s %9.2f us  ratio %.3f (%.3f to %.3f)  difference %.2e%s\n", bench->m,
-                bench->n, bench->k, arm->name, (double)quantile(arm->us, bench->rounds, 0.5), (double)ratio,
-                (double)paired_ratio(first, arm, bench->rounds, 0.25),
-                (double)paired_ratio(first, arm, bench->rounds, 0.75), arm->difference,
+                bench->n, bench->k, arm->name, (double)race_us(race, i, 0.5), (double)ratio,
+                (double)race_ratio(race, 0, i, 0.25), (double)race_ratio(race, 0, i, 0.75), arm->difference,
                 same_result(arm) ? "" : "  RESULT DIFFERS");
         right = right && same_result(arm);
         if (arm->kernel == NULL) {
-            if (ratio > paired_ratio(first, best_lt, bench->rounds, 0.5))
-                best_lt = arm;
+            if (ratio > race_ratio(race, 0, best_lt, 0.5))
+                best_lt = i;
             continue;
         }
-        if (chosen == NULL)
-            chosen = arm;
-        if (best == NULL || ratio > paired_ratio(first, best, bench->rounds, 0.5))
-            best = arm;
+        if (chosen < 0)
+            chosen = i;
+        if (best < 0 || ratio > race_ratio(race, 0, best, 0.5))
+            best = i;
     }
     if (!right) {
         printf("| %d x %d x %d | results differ | | | | | |\n", bench->m, bench->n, bench->k);
         return false;
     }
     const double tflops = 2e-6 * bench->m * bench->n * (double)bench->k;
-    const double us = (double)quantile(first->us, bench->rounds, 0.5);
+    const double us = (double)race_us(race, 0, 0.5);
     printf("| %d x %d x %d | %.1f (%.0f TFLOP/s) | %.3f | %.3f (%s) | **%.3f** | %s | %d |\n", bench->m,
-           bench->n, bench->k, us, tflops / us, (double)paired_ratio(first, best_lt, bench->rounds, 0.5),
-           (double)paired_ratio(first, chosen, bench->rounds, 0.5), chosen->name + strlen("chosen: "),
-           (double)paired_ratio(first, best, bench->rounds, 0.5), best->name, bench->rounds);
+           bench->n, bench->k, us, tflops / us, (double)race_ratio(race, 0, best_lt, 0.5),
+           (double)race_ratio(race, 0, chosen, 0.5), bench->arms[chosen].name + strlen("chosen: "),
+           (double)race_ratio(race, 0, best, 0.5), bench->arms[best].name, race->rounds);
     fflush(stdout);
     return true;
 }
@@ -262,12 +188,14 @@ static bool report(const struct bench *bench)
 static bool run_shape(struct bench *bench, const char *const *configs, int num_configs)
 {
     make_operands(bench);
-    cublas_gemm_make(&bench->cublas, bench->dtype == GJ_DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_16F, bench->m,
-                     bench->n, bench->k, &bench->gemm);
+    cublas_gemm_make(&bench->cublas, bench->dtype == GJ_DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_16F,
+                     CUBLASLT_EPILOGUE_DEFAULT, bench->m, bench->n, bench->k, &bench->gemm);
     make_arms(bench, configs, num_configs);
-    run_rounds(bench);
+    bench->race.num_arms = bench->num_arms;
+    race_run(&bench->race, 2.0 * bench->m * bench->n * (double)bench->k);
     const bool right = report(bench);
     free_operands(bench);
+    cublas_gemm_free(&bench->gemm);
     return right;
 }
 
@@ -290,7 +218,7 @@ int main(int argc, char **argv)
     static const struct option names[] = {{"reference", 1, NULL, 'r'}, {"cache-dir", 1, NULL, 'c'},
                                           {"commit", 1, NULL, 'g'},    {"seconds", 1, NULL, 's'},
                                           {"dtype", 1, NULL, 't'},     {NULL, 0, NULL, 0}};
-    static struct bench bench = {.dtype = GJ_DTYPE_BF16, .seconds = 3};
+    static struct bench bench = {.dtype = GJ_DTYPE_BF16, .race.seconds = 3};
     const char *reference = "tests/gpu/reference.cu", *cache_dir = NULL, *commit = "unknown";
     int c;
     while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -301,12 +229,15 @@ int main(int argc, char **argv)
         else if (c == 'g')
             commit = optarg;
         else if (c == 's')
-            bench.seconds = atof(optarg);
+            bench.race.seconds = atof(optarg);
         else if (c == 't')
             bench.dtype = strcmp(optarg, "f16") == 0 ? GJ_DTYPE_F16 : GJ_DTYPE_BF16;
         else
             return 2;
     }
+    bench.race.rig = &bench.rig;
+    bench.race.run = run_arm_of_race;
+    bench.race.user = &bench;
     rig_open(&bench.rig, reference, cache_dir);
     cublas_open(&bench.cublas, rig_alloc(&bench.rig, WORKSPACE_BYTES), WORKSPACE_BYTES);
     rig_print_setting(&bench.rig, commit);

@@ -10,6 +10,9 @@
     X(cublasLtCreate)                       \
     X(cublasLtGetVersion)                   \
     X(cublasLtMatmulDescCreate)             \
+    X(cublasLtMatmulDescDestroy)            \
+    X(cublasLtMatrixLayoutDestroy)          \
+    X(cublasLtMatmulPreferenceDestroy)      \
     X(cublasLtMatmulDescSetAttribute)       \
     X(cublasLtMatrixLayoutCreate)           \
     X(cublasLtMatmulPreferenceCreate)       \
@@ -55,8 +58,8 @@ void cublas_open(struct cublas *cublas, void *workspace, size_t workspace_bytes)
 }
 
 /* cuBLAS is column-major: D^T = B A^T there, with B transposed. */
-void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, int m, int n, int k,
-                      struct cublas_gemm *gemm)
+void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, cublasLtEpilogue_t epilogue, int m,
+                      int n, int k, struct cublas_gemm *gemm)
 {
     const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
     must_lt(lt.cublasLtMatmulDescCreate_fn(&gemm->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "descriptor");
@@ -66,6 +69,9 @@ void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, int m, i
     must_lt(lt.cublasLtMatmulDescSetAttribute_fn(gemm->operation, CUBLASLT_MATMUL_DESC_TRANSB, &plain,
                                                  sizeof plain),
             "transpose B");
+    must_lt(lt.cublasLtMatmulDescSetAttribute_fn(gemm->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                                 sizeof epilogue),
+            "epilogue");
     must_lt(lt.cublasLtMatrixLayoutCreate_fn(&gemm->b, type, (uint64_t)k, (uint64_t)n, k), "layout of B");
     must_lt(lt.cublasLtMatrixLayoutCreate_fn(&gemm->a, type, (uint64_t)k, (uint64_t)m, k), "layout of A");
     must_lt(lt.cublasLtMatrixLayoutCreate_fn(&gemm->d, type, (uint64_t)n, (uint64_t)m, n), "layout of D");
@@ -79,10 +85,19 @@ void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, int m, i
                                                  gemm->d, preference, CUBLAS_ALGOS, gemm->algos,
                                                  &gemm->num_algos),
             "heuristic");
+    lt.cublasLtMatmulPreferenceDestroy_fn(preference);
     if (gemm->num_algos == 0) {
         fprintf(stderr, "cuBLASLt offers no algorithm for %dx%dx%d\n", m, n, k);
         exit(1);
     }
+}
+
+void cublas_gemm_free(struct cublas_gemm *gemm)
+{
+    lt.cublasLtMatmulDescDestroy_fn(gemm->operation);
+    lt.cublasLtMatrixLayoutDestroy_fn(gemm->a);
+    lt.cublasLtMatrixLayoutDestroy_fn(gemm->b);
+    lt.cublasLtMatrixLayoutDestroy_fn(gemm->d);
 }
 
 void cublas_gemm_run(const struct cublas *cublas, const struct cublas_gemm *gemm, int algo, const void *a,

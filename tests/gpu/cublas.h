@@ -28,8 +28,10 @@ struct cublas_gemm {
 /* Opens libcublasLt in the current context; exits with a sentence when it cannot. workspace: device memory.
  */
 void cublas_open(struct cublas *cublas, void *workspace, size_t workspace_bytes);
-void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, int m, int n, int k,
-                      struct cublas_gemm *gemm);
+/* epilogue: CUBLASLT_EPILOGUE_DEFAULT, or what cuBLASLt applies to D. */
+void cublas_gemm_make(const struct cublas *cublas, cudaDataType_t type, cublasLtEpilogue_t epilogue, int m,
+                      int n, int k, struct cublas_gemm *gemm);
+void cublas_gemm_free(struct cublas_gemm *gemm);
 /* Launches algorithm `algo`; exits with a sentence when cuBLAS refuses. */
 void cublas_gemm_run(const struct cublas *cublas, const struct cublas_gemm *gemm, int algo, const void *a,
                      const void *b, void *d, void *stream);

@@ -80,12 +80,13 @@ static unsigned run(struct rig *rig, const struct graph_api *api, struct problem
 
 int main(int argc, char **argv)
 {
-    static const char *const keys[] = {"tiles=dynamic",
-                                       "tiles=dynamic,cluster=1x1",
-                                       "tiles=dynamic,cluster=1x1,sched=coop,tile=128x256",
-                                       "tiles=dynamic,cluster=2x2,c=bf16.n,alpha=device,beta=device",
-                                       "c=bf16.n,alpha=device,beta=device",
-                                       "tiles=once,sched=coop,tile=128x256,c=f32.m,d=f32.m,alpha=device,beta=device"};
+    static const char *const keys[] = {
+        "tiles=dynamic",
+        "tiles=dynamic,cluster=1x1",
+        "tiles=dynamic,cluster=1x1,sched=coop,tile=128x256",
+        "tiles=dynamic,cluster=2x2,c=bf16.n,alpha=device,beta=device",
+        "c=bf16.n,alpha=device,beta=device",
+        "tiles=once,sched=coop,tile=128x256,c=f32.m,d=f32.m,alpha=device,beta=device"};
     static const struct option names[] = {{"reference", 1, NULL, 'r'},
                                           {"cache-dir", 1, NULL, 'c'},
                                           {"commit", 1, NULL, 'g'},

@@ -5,12 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAD                                                                                         \
-    16 /* elements of poison on either side of a row of D; keeps rows 16-byte aligned in every type \
-        */
 #define SEED_A 11u
 #define SEED_B 23u
-#define SEED_C 37u
 
 /* Pairs of alpha and beta with exact products; the zeros come with operands of NaN. */
 static const float scalar_pairs[][2] = {{2, -1}, {1, 1}, {-1, 0}, {0.5f, 2}, {0, 1}, {1, 0}, {0, 0}};
@@ -26,9 +22,8 @@ static int64_t max64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* A (batch, rows, columns) matrix of small integers, rows contiguous or (other) columns contiguous. */
-static struct layout make_layout(struct rig *rig, int batch, int rows, int columns, enum gj_dtype dtype,
-                                 bool other, uint32_t seed)
+struct layout layout_make(struct rig *rig, int batch, int rows, int columns, enum gj_dtype dtype, bool other,
+                          uint32_t seed)
 {
     const int64_t inner = other ? rows : columns, outer = other ? columns : rows;
     struct layout layout = {.ld = round_up(max64(inner, 1), 16) + 16};
@@ -53,12 +48,13 @@ static void make_operands(struct rig *rig, struct problem *problem)
     const struct shape *const s = &problem->shape;
     for (int t = GJ_DTYPE_F16; t < DTYPES; t++) {
         for (int other = 0; other < 2; other++) {
-            problem->c[t][other] = make_layout(rig, s->batch, s->m, s->n, (enum gj_dtype)t, other, SEED_C);
+            problem->c[t][other] =
+                layout_make(rig, s->batch, s->m, s->n, (enum gj_dtype)t, other, PROBLEM_SEED_C);
             if (t == GJ_DTYPE_F32 || (other && t >= GJ_DTYPE_E4M3))
                 continue;
-            problem->a[t][other] = make_layout(rig, s->batch, s->m, s->k, (enum gj_dtype)t, other, SEED_A);
+            problem->a[t][other] = layout_make(rig, s->batch, s->m, s->k, (enum gj_dtype)t, other, SEED_A);
             problem->b[t][other] =
-                make_layout(rig, s->shared_b ? 1 : s->batch, s->n, s->k, (enum gj_dtype)t, other, SEED_B);
+                layout_make(rig, s->shared_b ? 1 : s->batch, s->n, s->k, (enum gj_dtype)t, other, SEED_B);
         }
     }
 }
@@ -117,24 +113,21 @@ void problem_free(struct rig *rig, struct problem *problem)
     gj_device_free(rig->device, problem->order);
 }
 
-/* Where D lies in its buffer: a slice with poison before, between and behind its rows. */
-struct place {
-    int64_t ld, batch_stride, first, count; /* elements; count: of the buffer that is compared */
-};
-
-static struct place place_of(const struct problem *problem, const struct gj_key *key)
+struct place place_make(const struct shape *s, int columns, bool n_major)
 {
-    const struct shape *const s = &problem->shape;
-    const bool n_major = key->d.major == GJ_MAJOR_N;
-    const int64_t inner = n_major ? s->n : s->m, outer = n_major ? s->m : s->n;
+    const int64_t inner = n_major ? columns : s->m, outer = n_major ? s->m : columns;
     struct place place = {.ld = round_up(inner, PAD) + 2 * PAD, .first = PAD};
     place.batch_stride = outer * place.ld + 2 * PAD;
     place.count = place.first + s->batch * place.batch_stride + PAD;
     return place;
 }
 
-/* What a variant makes of a key's scalars. */
-static const float *pair_of(const struct gj_key *key, int variant, float effective[2])
+static struct place place_of(const struct problem *problem, const struct gj_key *key)
+{
+    return place_make(&problem->shape, problem->shape.n, key->d.major == GJ_MAJOR_N);
+}
+
+const float *problem_pair(const struct gj_key *key, int variant, float effective[2])
 {
     const float *const pair = scalar_pairs[variant % NUM_PAIRS];
     effective[0] = key->alpha == GJ_SCALAR_ONE ? 1 : pair[0];
@@ -168,7 +161,7 @@ void problem_prepare(struct rig *rig, const struct problem *problem, const struc
                         &error),
          error, "poison");
     float effective[2];
-    pair_of(key, variant, effective);
+    problem_pair(key, variant, effective);
     if (!in_place(key, variant) || effective[1] == 0)
         return;
     void *d = d_of(problem, key);
@@ -176,7 +169,7 @@ void problem_prepare(struct rig *rig, const struct problem *problem, const struc
     long long batch_stride = place.batch_stride;
     long long row_stride = key->d.major == GJ_MAJOR_N ? place.ld : 1,
               column_stride = row_stride == 1 ? place.ld : 1;
-    uint32_t seed = SEED_C;
+    uint32_t seed = PROBLEM_SEED_C;
     void *arguments[] = {&d, &batch, &m, &n, &batch_stride, &row_stride, &column_stride, &type, &seed};
     rig_launch(rig, rig->fill_matrix, 512, 1, 1, 256, 1, arguments);
 }
@@ -191,7 +184,7 @@ static struct gj_gemm_args make_args(const struct problem *problem, const struct
     const struct shape *const s = &problem->shape;
     const struct place place = place_of(problem, key);
     float effective[2];
-    const float *const pair = pair_of(key, variant, effective);
+    const float *const pair = problem_pair(key, variant, effective);
     struct gj_gemm_args args = {
         .m = s->m,
         .n = s->n,
@@ -243,14 +236,14 @@ void problem_compare(struct rig *rig, const struct problem *problem, const struc
 {
     const struct place place = place_of(problem, key);
     float effective[2];
-    pair_of(key, variant, effective);
+    problem_pair(key, variant, effective);
     int m = problem->shape.m, n = problem->shape.n, batch = problem->shape.batch, type = (int)key->d.dtype;
     uint64_t count = (uint64_t)place.count, first = (uint64_t)place.first;
     long long batch_stride = place.batch_stride;
     long long row_stride = key->d.major == GJ_MAJOR_N ? place.ld : 1,
               column_stride = row_stride == 1 ? place.ld : 1;
     void *d = problem->d, *product = problem->product;
-    uint32_t seed = SEED_C;
+    uint32_t seed = PROBLEM_SEED_C;
     void *arguments[] = {&d,    &count,        &first,        &product,    &m,
                          &n,    &batch,        &batch_stride, &row_stride, &column_stride,
                          &type, &effective[0], &effective[1], &seed,       &wrong};

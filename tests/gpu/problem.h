@@ -18,6 +18,21 @@ struct layout {
     int64_t ld, batch_stride; /* elements */
 };
 
+/* A (batch, rows, columns) matrix of the small integers of fill_matrix, rows contiguous or (other) columns
+ * contiguous. */
+struct layout layout_make(struct rig *rig, int batch, int rows, int columns, enum gj_dtype dtype, bool other,
+                          uint32_t seed);
+
+#define PAD 16 /* elements of poison around a row of D; keeps rows 16-byte aligned in every type */
+
+/* Where an output lies in its buffer: a slice with poison before, between and behind its rows. */
+struct place {
+    int64_t ld, batch_stride, first, count; /* elements; count: of the buffer that is compared */
+};
+
+struct place place_make(const struct shape *shape, int columns, bool n_major);
+
+#define PROBLEM_SEED_C 37u
 #define DTYPES 6 /* enum gj_dtype */
 
 struct problem {
@@ -44,6 +59,9 @@ void problem_relaunch(struct rig *rig, const struct problem *problem, const stru
                       gj_kernel *kernel, int variant, int times);
 void problem_compare(struct rig *rig, const struct problem *problem, const struct gj_key *key, int variant,
                      unsigned *wrong);
+
+/* The alpha and beta that a variant passes, and what a key makes of them. */
+const float *problem_pair(const struct gj_key *key, int variant, float effective[2]);
 
 /* Puts the scalars of variant `from` where launches with `variant` look for them. */
 void problem_set_scalars(struct rig *rig, const struct problem *problem, int variant, int from);

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes verification.md, numerics_table.md and performance_bf16.md from what this GPU shows; docs/ holds them.
+# Writes verification.md, numerics_table.md, performance_bf16.md and performance_epilogues.md from what this GPU shows;
+# docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
-# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics and gpu_bench.
+# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics, gpu_bench, gpu_epilogues and
+# gpu_epilogue_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
 here=$(dirname "${BASH_SOURCE[0]}")
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
+epilogues=(--epilogues "$here/epilogues.cu")
 common=(--reference "$here/reference.cu" --cache-dir "$cache" --commit "$commit")
 
 # Runs a program under a limit; its table goes on, its exit status is told when it is not 0.
@@ -19,10 +22,13 @@ table() {
     echo
 }
 
-# One line of Markdown for a run of compute-sanitizer: its own summary and exit status.
+# One line of Markdown for a run of compute-sanitizer: its own summary and exit status. Further arguments are the
+# program's.
 sanitize() {
-    local tool=$1 set=$2 every=$3 log=$out/$1-$2.log status=0
-    timeout -k 5 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/gpu_matrix" "${common[@]}" --small \
+    local tool=$1 set=$2 every=$3 log=$out/$1-$2.log status=0 program=gpu_matrix
+    shift 3
+    [ "$set" != exact ] || program=gpu_epilogues
+    timeout -k 5 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/$program" "${common[@]}" "$@" --small \
         --set "$set" --every "$every" --repeats 2 >"$log" 2>&1 || status=$?
     printf '| %s | %s | %s | %s | %s |\n' "$tool" "$set" "$(grep -oE '^[0-9]+ kernels' "$log" | head -1)" \
         "$(grep -E '=+ .*SUMMARY' "$log" | head -1 | sed 's/^=* //')" "$status"
@@ -65,6 +71,21 @@ if [ -x "$bin/gpu_cases" ]; then
         table cases 60 "$bin/gpu_cases" "${common[@]}"
     } >>"$out/verification.md"
 fi
+{
+    echo '## Fused epilogues, exact'
+    echo
+    echo '`gpu_epilogues`: keys in which, for each operation, every pair of values of all other fields that can occur'
+    echo 'together does; small integers and powers of two, functions none, relu, relu_sq and reglu; D, PostAct, all memory'
+    echo 'around them and amax compared.'
+    echo
+    table epilogues_exact 300 "$bin/gpu_epilogues" "${common[@]}" "${epilogues[@]}" --set exact --jobs 15
+    echo '## Activations, error'
+    echo
+    echo '`gpu_epilogues`: each function and its derivative against f64; then the act, dact, gated and dgated cases of'
+    echo 'quack by its rule, max |out - reference| < 2 max |bf16 emulation - reference| + eps.'
+    echo
+    table epilogues_error 160 "$bin/gpu_epilogues" "${common[@]}" "${epilogues[@]}" --set error --jobs 15
+} >>"$out/verification.md"
 table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
 {
     echo '## compute-sanitizer'
@@ -77,12 +98,20 @@ table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
     sanitize racecheck covering 97
     sanitize synccheck product 241
     sanitize initcheck covering 197
+    sanitize memcheck exact 61 "${epilogues[@]}"
+    sanitize racecheck exact 97 "${epilogues[@]}"
+    sanitize synccheck exact 97 "${epilogues[@]}"
+    sanitize initcheck exact 197 "${epilogues[@]}"
 } >"$out/sanitizer.md"
 table bench 100 "$bin/gpu_bench" "${common[@]}" --seconds 4 4096x4096x4096 8192x8192x8192 4096x4096x7168 4096x7168x2048 \
     >"$out/performance_bf16.md"
+if [ -x "$bin/gpu_epilogue_bench" ]; then
+    table epilogue_bench 300 "$bin/gpu_epilogue_bench" "${common[@]}" "${epilogues[@]}" --jobs 15 \
+        >"$out/performance_epilogues.md"
+fi
 table product 280 "$bin/gpu_matrix" "${common[@]}" --set product --repeats 20 --jobs 15 >"$out/product.md"
 {
     echo
     cat "$out/product.md" "$out/sanitizer.md"
 } >>"$out/verification.md"
-cat "$out/verification.md" "$out/numerics_table.md" "$out/performance_bf16.md"
+cat "$out/verification.md" "$out/numerics_table.md" "$out"/performance_*.md

@@ -25,35 +25,58 @@ void must_cuda(const struct rig *rig, CUresult result, const char *what)
         must(gj_driver_fail(rig->driver, result, GJ_STAGE_LAUNCH, &error, "%s", what), error, what);
 }
 
-static char *read_text(const char *path)
+/* Appends a file to text, which has room for capacity bytes. */
+static void append_file(const char *path, char *text, size_t capacity)
 {
     FILE *const file = fopen(path, "rb");
-    static char text[65536];
-    const size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file == NULL || got == 0) {
-        fprintf(stderr, "%s cannot be read\n", path);
+    const size_t length = strlen(text);
+    const size_t got = file ? fread(text + length, 1, capacity - length - 1, file) : 0;
+    if (file == NULL || got == 0 || length + got == capacity - 1) {
+        fprintf(stderr, "%s cannot be read, or is too long\n", path);
         exit(1);
     }
     fclose(file);
-    text[got] = '\0';
-    return text;
+    text[length + got] = '\0';
 }
 
-static void load_reference(struct rig *rig, const char *path)
+CUlibrary rig_load(struct rig *rig, const char *path, const char *first_entry)
 {
+    const size_t capacity = 131072;
+    char *const text = calloc(1, capacity);
     gj_error *error = NULL;
     gj_compiler *compiler = NULL;
+    CUlibrary library = NULL;
+    if (text == NULL)
+        exit(1);
+    append_file(rig->reference, text, capacity);
+    if (path != NULL)
+        append_file(path, text, capacity);
     must(gj_compiler_open(&compiler, &error), error, "libnvrtc");
-    const struct gj_compile_request request = {.unit = read_text(path),
+    const struct gj_compile_request request = {.unit = text,
                                                .name = "reference",
-                                               .entry_name = "fill",
+                                               .entry_name = first_entry,
                                                .kind = GJ_IMAGE_CUBIN,
                                                .max_spill_bytes = 4096};
     struct gj_compile_result result = {0};
     must(gj_compiler_run(compiler, &request, &result, &error), error, "reference kernels");
-    must_cuda(rig,
-              rig->driver->cuLibraryLoadData_fn(&rig->library, result.image, NULL, NULL, 0, NULL, NULL, 0),
+    must_cuda(rig, rig->driver->cuLibraryLoadData_fn(&library, result.image, NULL, NULL, 0, NULL, NULL, 0),
               "loading the reference kernels");
+    free(result.image);
+    free(result.log);
+    free(text);
+    gj_compiler_close(&compiler);
+    return library;
+}
+
+CUkernel rig_kernel(struct rig *rig, CUlibrary library, const char *name)
+{
+    CUkernel kernel = NULL;
+    must_cuda(rig, rig->driver->cuLibraryGetKernel_fn(&kernel, library, name), name);
+    return kernel;
+}
+
+static void load_reference(struct rig *rig)
+{
     const struct {
         const char *name;
         CUkernel *kernel;
@@ -65,11 +88,9 @@ static void load_reference(struct rig *rig, const char *path)
                    {"make_positive", &rig->make_positive},
                    {"exact_error", &rig->exact_error},
                    {"differing_words", &rig->differing_words}};
+    rig->library = rig_load(rig, NULL, "fill");
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        must_cuda(rig, rig->driver->cuLibraryGetKernel_fn(kernels[i].kernel, rig->library, kernels[i].name),
-                  kernels[i].name);
-    free(result.log);
-    gj_compiler_close(&compiler);
+        *kernels[i].kernel = rig_kernel(rig, rig->library, kernels[i].name);
 }
 
 static void log_line(void *user, enum gj_log_level level, const char *message)
@@ -93,7 +114,8 @@ void rig_open(struct rig *rig, const char *reference, const char *cache_dir)
     rig->stream = gj_device_stream(rig->device);
     const struct gj_context_params params = {.cache_dir = cache_dir, .log = log_line};
     must(gj_context_open(&params, &rig->context, &error), error, "context");
-    load_reference(rig, reference);
+    rig->reference = reference;
+    load_reference(rig);
 }
 
 void rig_close(struct rig *rig)

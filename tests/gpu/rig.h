@@ -18,6 +18,7 @@ struct rig {
     gj_device *device;
     struct gj_gpu_info gpu;
     gj_context *context;
+    const char *reference; /* path of reference.cu */
     CUlibrary library;
     CUkernel fill, fill_matrix, multiply, compare, distance, make_positive, exact_error, differing_words;
     CUstream stream;
@@ -27,6 +28,10 @@ struct rig {
  * reference.cu; cache_dir may be NULL. */
 void rig_open(struct rig *rig, const char *reference, const char *cache_dir);
 void rig_close(struct rig *rig);
+/* Compiles and loads further kernels: the text of path behind that of reference.cu, whose functions it may
+ * call; NULL: reference.cu alone. first_entry: one of its kernels. Exits when something fails. */
+CUlibrary rig_load(struct rig *rig, const char *path, const char *first_entry);
+CUkernel rig_kernel(struct rig *rig, CUlibrary library, const char *name);
 
 /* Exits with the error's sentence when status is not GJ_OK. */
 void must(enum gj_status status, gj_error *error, const char *what);

@@ -207,7 +207,7 @@ static void options_do_not_depend_on_a_library(void **state)
 {
     (void)state;
     assert_string_equal(gj_compile_options(),
-                        "-arch=sm_90a -std=c++17 --minimal --ptxas-options=-v --no-cache");
+                        "-arch=sm_90a -std=c++17 -default-device --minimal --ptxas-options=-v --no-cache");
 }
 
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *place)

@@ -50,7 +50,7 @@ void kernels_add(struct kernels *kernels, const struct gj_key *key)
     struct gj_unit unit = {0};
     gj_key_format(key, text, sizeof text);
     gj_plan_make(key, &plan);
-    assert_int_equal(gj_unit_make(&plan, NULL, &unit, NULL), GJ_OK);
+    assert_int_equal(gj_unit_make(&plan, NULL, NULL, &unit, NULL), GJ_OK);
     const int cubin_bytes = snprintf(cubin, sizeof cubin, "cubin of %s", text);
     const struct gj_cache_entry entry = {
         .key_text = text,

@@ -37,7 +37,7 @@ static enum gj_status expand_bytes(const char *text, size_t length, const char *
     struct gj_assets *assets = NULL;
     assert_int_equal(gj_assets_read(directory, &assets, error), GJ_OK);
     scratch_remove(directory);
-    const enum gj_status status = gj_expand(assets, MAIN, &constants, lines, error);
+    const enum gj_status status = gj_expand(assets, MAIN, &constants, NULL, lines, error);
     /* the lines' assets are freed: only their text may be looked at */
     gj_assets_free(&assets);
     assert_null(assets);

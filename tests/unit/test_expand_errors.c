@@ -40,12 +40,12 @@ static void assert_fails_in(const char *in, const char *text, const char *other,
     scratch_remove(directory);
     gj_error *error = NULL;
     struct gj_lines lines = {0};
-    const enum gj_status status = gj_expand(assets, MAIN, &constants, &lines, &error);
+    const enum gj_status status = gj_expand(assets, MAIN, &constants, NULL, &lines, &error);
     if (status != GJ_ERR_GENERATE)
         fail_msg("status %s of template:\n%s--- text:\n%s", gj_status_name(status), text,
                  lines.text.text ? lines.text.text : "");
     gj_lines_free(&lines);
-    assert_int_equal(gj_expand(assets, MAIN, &constants, &lines, NULL), GJ_ERR_GENERATE);
+    assert_int_equal(gj_expand(assets, MAIN, &constants, NULL, &lines, NULL), GJ_ERR_GENERATE);
     gj_lines_free(&lines);
     gj_assets_free(&assets);
 
@@ -190,7 +190,7 @@ static void largest_bound_ends(void **state)
     const struct gj_asset asset = {MAIN, text, sizeof text - 1};
     const struct gj_assets assets = {&asset, 1};
     struct gj_lines lines = {0};
-    assert_int_equal(gj_expand(&assets, MAIN, &large, &lines, NULL), GJ_OK);
+    assert_int_equal(gj_expand(&assets, MAIN, &large, NULL, &lines, NULL), GJ_OK);
     assert_string_equal(lines.text.text, "x\nx\ny\n");
     gj_lines_free(&lines);
 }
@@ -227,7 +227,7 @@ static void deep_nesting_is_refused(void **state)
     const struct gj_assets assets = {&asset, 1};
     struct gj_lines lines = {0};
     gj_error *error = NULL;
-    assert_int_equal(gj_expand(&assets, MAIN, &constants, &lines, &error), GJ_ERR_GENERATE);
+    assert_int_equal(gj_expand(&assets, MAIN, &constants, NULL, &lines, &error), GJ_ERR_GENERATE);
     assert_non_null(strstr(error->message, "nested"));
     gj_error_free(&error);
     gj_lines_free(&lines);
@@ -244,7 +244,7 @@ static void zero_bytes_are_survived(void **state)
         const struct gj_asset asset = {MAIN, texts[i], sizeof texts[i] - 1};
         const struct gj_assets assets = {&asset, 1};
         struct gj_lines lines = {0};
-        const enum gj_status status = gj_expand(&assets, MAIN, &constants, &lines, NULL);
+        const enum gj_status status = gj_expand(&assets, MAIN, &constants, NULL, &lines, NULL);
         assert_true(status == GJ_OK || status == GJ_ERR_GENERATE);
         gj_lines_free(&lines);
     }
@@ -256,7 +256,7 @@ static void a_missing_root_is_an_error(void **state)
     const struct gj_assets none = {NULL, 0};
     struct gj_lines lines = {0};
     gj_error *error = NULL;
-    assert_int_equal(gj_expand(&none, MAIN, &constants, &lines, &error), GJ_ERR_GENERATE);
+    assert_int_equal(gj_expand(&none, MAIN, &constants, NULL, &lines, &error), GJ_ERR_GENERATE);
     assert_non_null(strstr(error->message, MAIN));
     gj_error_free(&error);
     gj_lines_free(&lines);

@@ -66,7 +66,7 @@ static char *make_text(const struct golden *golden, const char *suffix)
     }
     struct gj_unit unit;
     gj_error *error = NULL;
-    if (gj_unit_make(&plan, NULL, &unit, &error) != GJ_OK)
+    if (gj_unit_make(&plan, NULL, NULL, &unit, &error) != GJ_OK)
         fail_msg("%s: %s", golden->name, error ? error->message : "no message");
     char *const text = strdup(unit.text);
     gj_unit_free(&unit);

@@ -36,7 +36,9 @@ static void assert_refused(const char *text, const char *parts)
     gj_error_free(&error);
 }
 
-#define NAMES "op|a|b|c|d|p|acc|act|alpha|beta|batch|gather|fp8acc|tile|cluster|sched|tiles|swap_ab"
+#define NAMES                                                                                         \
+    "the fields are op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, " \
+    "sched, tiles, swap_ab, gate, bias, scale, quant, own"
 
 static void unknown_repeated_and_malformed_fields_are_refused(void **state)
 {
@@ -81,7 +83,8 @@ static void words_outside_their_enum_are_refused(void **state)
     } fields[] = {
         {"op", "gemm|act|dact|gated|dgated"},
         {"acc", "f32|f16"},
-        {"act", "none|relu|relu_sq|gelu_tanh"},
+        {"act", "none, relu, relu_sq, gelu_tanh, gelu_erf, silu, quick_gelu, sigmoid, tanh, swiglu, "
+                "swiglu_oai, geglu, reglu, glu, own"},
         {"alpha", "one|host|device"},
         {"beta", "one|host|device|none"},
         {"batch", "dense|varlen_m|varlen_k"},
@@ -90,13 +93,18 @@ static void words_outside_their_enum_are_refused(void **state)
         {"sched", "pingpong|coop"},
         {"tiles", "static|dynamic|once"},
         {"swap_ab", "no|yes"},
+        {"gate", "allowed is interleaved, halves"},
+        {"bias", "allowed is none, row.f32, row.f16, row.bf16, col.f32, col.f16, col.bf16"},
+        {"scale", "allowed is none, tensor, row, col, row_col"},
+        {"quant", "allowed is none, scale, amax"},
+        {"own", "allowed is 16 hexadecimal digits in lower case"},
     };
     static const char values[] = "|x|GEMM|none2|0| none|one |=none|stat|f3";
     for (size_t i = 0; i < COUNT(fields); i++) {
         char copy[sizeof values];
         memcpy(copy, values, sizeof copy);
         for (char *rest = copy, *value; (value = strsep(&rest, "|")) != NULL;) {
-            char text[64], parts[128];
+            char text[64], parts[256];
             snprintf(text, sizeof text, "%s=%s", fields[i].name, value);
             snprintf(parts, sizeof parts, "%s|%s", text, fields[i].allowed);
             assert_refused(text, parts);
@@ -106,6 +114,36 @@ static void words_outside_their_enum_are_refused(void **state)
     assert_refused("acc=none", "acc=none|f32|f16");
     assert_refused("alpha=none", "alpha=none|one|host|device");
     assert_refused("fp8acc=none,a=e4m3.k,b=e4m3.k", "fp8acc=none|promoted|fast");
+    assert_refused("op=gated,gate=none", "gate=none|interleaved, halves");
+    static const char *const bad[] = {"bias=f32",      "bias=row",   "bias=col.e4m3",        "bias=n.f32",
+                                      "scale=all",     "scale=rows", "scale=row.f32",        "quant=e4m3",
+                                      "quant=scale.n", "act=gelu",   "act=gelu_tanh_approx", "act=swish"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char parts[64];
+        snprintf(parts, sizeof parts, "%s: allowed is", bad[i]);
+        assert_refused(bad[i], parts);
+    }
+}
+
+static void ids_outside_their_rules_are_refused(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"",
+                                      "0",
+                                      "0123456789abcde",
+                                      "0123456789abcdef0",
+                                      "0123456789ABCDEF",
+                                      "0123456789abcdeg",
+                                      "0x23456789abcdef",
+                                      " 123456789abcdef",
+                                      "0123456789abcde ",
+                                      "-123456789abcdef",
+                                      "0123456789abcd\xc3\xa4"};
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "act=own,own=%s", ids[i]);
+        assert_refused(text, "own=|allowed is 16 hexadecimal digits in lower case");
+    }
 }
 
 static void formats_outside_their_rules_are_refused(void **state)
@@ -161,17 +199,46 @@ static void pairs_outside_their_rules_are_refused(void **state)
     assert_int_equal(key.cluster_n, 9999);
 }
 
+/* Asserts the whole message. */
+static void assert_refused_as(const char *text, const char *message)
+{
+    struct gj_key key;
+    gj_error *error = NULL;
+    assert_refused(text, message);
+    assert_int_equal(gj_key_parse(text, &key, &error), GJ_ERR_KEY);
+    assert_string_equal(error->message, message);
+    gj_error_free(&error);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
-    assert_refused("beta=one", "beta=one|c=none|allowed");
-    assert_refused("c=none,beta=host", "beta=host|c=none|allowed");
-    assert_refused("c=f32.n,beta=none", "beta=none|c=f32|one|host|device");
-    assert_refused("beta=none,c=bf16.m", "beta=none|c=bf16|one|host|device");
-    assert_refused("fp8acc=fast", "fp8acc=fast|a=bf16|b=bf16|8-bit");
-    assert_refused("fp8acc=promoted,a=e4m3.k", "fp8acc=promoted|a=e4m3|b=bf16|8-bit");
-    assert_refused("p=bf16.n", "p=bf16|op=gemm|allowed");
-    assert_refused("p=f32.m,op=gemm", "p=f32|op=gemm|allowed");
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"beta=one", "beta=one contradicts c=none, an absent operand: allowed is none"},
+        {"c=none,beta=host", "beta=host contradicts c=none, an absent operand: allowed is none"},
+        {"c=f32.n,beta=none", "beta=none contradicts c=f32: allowed is one, host, device"},
+        {"beta=none,c=bf16.m", "beta=none contradicts c=bf16: allowed is one, host, device"},
+        {"fp8acc=fast", "fp8acc=fast contradicts a=bf16 and b=bf16: it is allowed only when both are 8-bit"},
+        {"fp8acc=promoted,a=e4m3.k",
+         "fp8acc=promoted contradicts a=e4m3 and b=bf16: it is allowed only when both are 8-bit"},
+        {"p=bf16.n", "p=bf16 contradicts op=gemm, which has no PostAct: allowed is none"},
+        {"p=f32.m,op=gemm", "p=f32 contradicts op=gemm, which has no PostAct: allowed is none"},
+        {"gate=halves", "gate=halves contradicts op=gemm: it is allowed only with op=gated and op=dgated"},
+        {"gate=interleaved,op=act",
+         "gate=interleaved contradicts op=act: it is allowed only with op=gated and op=dgated"},
+        {"op=dact,gate=halves",
+         "gate=halves contradicts op=dact: it is allowed only with op=gated and op=dgated"},
+        {"act=own", "act=own needs own=ID, the 16 digits that name the function and its source"},
+        {"op=gated,act=own", "act=own needs own=ID, the 16 digits that name the function and its source"},
+        {"own=0123456789abcdef",
+         "own=0123456789abcdef contradicts act=none: it is allowed only with act=own"},
+        {"op=act,own=00000000ffffffff,act=relu_sq",
+         "own=00000000ffffffff contradicts act=relu_sq: it is allowed only with act=own"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_refused_as(cases[i].text, cases[i].message);
 }
 
 static void long_garbage_is_refused(void **state)
@@ -200,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_repeated_and_malformed_fields_are_refused),
         cmocka_unit_test(words_outside_their_enum_are_refused),
+        cmocka_unit_test(ids_outside_their_rules_are_refused),
         cmocka_unit_test(formats_outside_their_rules_are_refused),
         cmocka_unit_test(pairs_outside_their_rules_are_refused),
         cmocka_unit_test(contradictions_are_refused),

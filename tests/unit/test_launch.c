@@ -199,7 +199,7 @@ static void check_params(const char *key_text, struct gj_gemm_args args, enum gj
     assert_int_equal(params->k_start, 0);
     assert_int_equal(params->a_batch_step, args.a.batch_stride != 0);
     assert_int_equal(params->b_batch_step, args.b.batch_stride != 0);
-    assert_int_equal(params->cut, args.n % 8 != 0);
+    assert_int_equal(params->d_cut, args.n % 8 != 0);
     assert_int_equal(params->d_ld, args.d.ld);
     assert_int_equal(params->d_batch_stride, args.d.batch_stride);
     assert_ptr_equal(params->d, args.d.data);

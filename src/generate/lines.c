@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of a unit in the making, each with the template line that it is from. */
+#include "generate/lines.h"
+
+#include <stdlib.h>
+
+void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const struct gj_asset *asset,
+                  int line)
+{
+    if (lines->count == lines->capacity) {
+        const size_t capacity = lines->capacity ? 2 * lines->capacity : 1024;
+        struct gj_unit_line *const grown = realloc(lines->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            lines->failed = true;
+            return;
+        }
+        lines->items = grown;
+        lines->capacity = capacity;
+    }
+    lines->items[lines->count++] = (struct gj_unit_line){asset, line, false};
+    gj_strbuf_add(&lines->text, text, length);
+    gj_strbuf_add(&lines->text, "\n", 1);
+}
+
+void gj_lines_free(struct gj_lines *lines)
+{
+    gj_strbuf_free(&lines->text);
+    free(lines->items);
+    *lines = (struct gj_lines){0};
+}
