@@ -34,6 +34,18 @@ static bool set_option(struct epilogues_options *options, int c)
     case 's':
         options->small = true;
         return true;
+    case 'm':
+        options->from = atoi(optarg);
+        return options->from >= 0;
+    case 'o':
+        options->to = atoi(optarg);
+        return options->to >= 1;
+    case 'k':
+        options->keys = optarg; /* a file with a key a line, instead of the covering array */
+        return true;
+    case 'w':
+        options->watch = atoi(optarg);
+        return options->watch >= 1;
     case 'e':
         options->every = atoi(optarg);
         return options->every >= 1;
@@ -57,12 +69,16 @@ int main(int argc, char **argv)
         {"reference", 1, NULL, 'r'}, {"epilogues", 1, NULL, 'p'}, {"cache-dir", 1, NULL, 'c'},
         {"commit", 1, NULL, 'g'},    {"filter", 1, NULL, 'f'},    {"set", 1, NULL, 't'},
         {"small", 0, NULL, 's'},     {"every", 1, NULL, 'e'},     {"repeats", 1, NULL, 'n'},
-        {"jobs", 1, NULL, 'j'},      {"seed", 1, NULL, 'd'},      {NULL, 0, NULL, 0}};
+        {"jobs", 1, NULL, 'j'},      {"seed", 1, NULL, 'd'},      {"from", 1, NULL, 'm'},
+        {"to", 1, NULL, 'o'},        {"keys", 1, NULL, 'k'},      {"watch", 1, NULL, 'w'},
+        {NULL, 0, NULL, 0}};
     struct epilogues_options options = {.reference = "tests/gpu/reference.cu",
                                         .epilogues = "tests/gpu/epilogues.cu",
                                         .commit = "unknown",
                                         .set = "all",
                                         .every = 1,
+                                        .to = 1 << 20,
+                                        .watch = 64,
                                         .repeats = 20,
                                         .jobs = 12,
                                         .seed = 1};

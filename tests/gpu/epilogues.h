@@ -9,11 +9,13 @@
 #include "rig.h"
 
 struct epilogues_options {
-    const char *reference, *epilogues, *cache_dir, *commit, *filter, *set;
-    bool small;  /* few shapes: for compute-sanitizer */
-    int every;   /* use each every-th key */
-    int repeats; /* launches of the back-to-back test */
-    int jobs;    /* compiles at once */
+    const char *reference, *epilogues, *cache_dir, *commit, *filter, *set, *keys;
+    bool small;   /* few shapes: for compute-sanitizer */
+    int from, to; /* leave out the keys before and from these on: to repeat a failure */
+    int every;    /* use each every-th key */
+    int repeats;  /* launches of the back-to-back test */
+    int jobs;     /* compiles at once */
+    int watch;    /* wait after so many keys */
     unsigned seed;
 };
 

@@ -18,6 +18,7 @@
 #define NUM_OPS 5
 
 struct tested {
+    size_t index; /* in the covering array; chooses variants */
     int tile_k, stages;
     unsigned runs, wrong_runs;
     bool ran; /* in the shape at hand */
@@ -32,24 +33,43 @@ struct exact {
     size_t num_keys;
     unsigned *wrong; /* one counter per key, on the device */
     unsigned host_wrong[KEYS_MAX];
-    size_t shapes;
+    size_t shapes, watch;
 };
+
+/* Keys of a file, one a line. */
+static size_t read_keys(const char *path, struct gj_key *keys, size_t capacity)
+{
+    FILE *const file = fopen(path, "r");
+    char line[GJ_KEY_TEXT_MAX + 2];
+    size_t count = 0;
+    while (file != NULL && count < capacity && fgets(line, sizeof line, file) != NULL) {
+        gj_error *error = NULL;
+        line[strcspn(line, "\n")] = '\0';
+        must(gj_key_parse(line, &keys[count++], &error), error, line);
+    }
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
 
 static void choose_keys(struct exact *exact, const struct epilogues_options *options)
 {
     static struct gj_key keys[KEYS_MAX];
-    const size_t count = epilogues_covering(options->seed, keys, KEYS_MAX);
+    const size_t count = options->keys ? read_keys(options->keys, keys, KEYS_MAX)
+                                       : epilogues_covering(options->seed, keys, KEYS_MAX);
     size_t seen = 0;
     for (size_t i = 0; i < count; i++) {
         char text[GJ_KEY_TEXT_MAX];
         struct gj_plan plan;
         gj_key_format(&keys[i], text, sizeof text);
-        if ((options->filter != NULL && strstr(text, options->filter) == NULL) ||
+        if (i < (size_t)options->from || i >= (size_t)options->to ||
+            (options->filter != NULL && strstr(text, options->filter) == NULL) ||
             seen++ % (size_t)options->every)
             continue;
         gj_plan_make_numbers(&keys[i], &plan);
         exact->keys[exact->num_keys] = keys[i];
-        exact->tested[exact->num_keys++] = (struct tested){.tile_k = plan.tile_k, .stages = plan.stages};
+        exact->tested[exact->num_keys++] =
+            (struct tested){.index = i, .tile_k = plan.tile_k, .stages = plan.stages};
     }
 }
 
@@ -127,8 +147,8 @@ static void run_shape(struct exact *exact, const struct shape *shape)
     struct fused fused;
     fused_make(exact->rig, &exact->kernels, shape, &fused);
     for (size_t i = 0; i < exact->num_keys; i++) {
-        run_key(exact, i, &fused, (int)(exact->shapes + i), 1);
-        watch(exact, i, shape, 64);
+        run_key(exact, i, &fused, (int)(exact->shapes + exact->tested[i].index), 1);
+        watch(exact, i, shape, exact->watch);
     }
     collect(exact, shape, "one launch");
     fused_free(exact->rig, &fused);
@@ -157,8 +177,8 @@ static void run_stage_counts(struct exact *exact)
         for (size_t i = 0; i < exact->num_keys; i++) {
             const int tile_k = exact->tested[i].tile_k;
             if (is_special(&exact->tested[i], (k + tile_k - 1) / tile_k))
-                run_key(exact, i, &fused, k / 64 + (int)i, 1);
-            watch(exact, i, &shape, 64);
+                run_key(exact, i, &fused, k / 64 + (int)exact->tested[i].index, 1);
+            watch(exact, i, &shape, exact->watch);
         }
         collect(exact, &shape, "stage counts");
         fused_free(exact->rig, &fused);
@@ -275,6 +295,7 @@ size_t epilogues_exact(struct rig *rig, const struct epilogues_options *options)
     gj_error *error = NULL;
     const double start = gj_clock_ms();
     exact.rig = rig;
+    exact.watch = (size_t)options->watch;
     fused_open(rig, options->epilogues, &exact.kernels);
     choose_keys(&exact, options);
     if (exact.num_keys == 0) {

@@ -37,8 +37,8 @@ static const int counts[NUM_FIELDS] = {
     [QUANT] = 3,   [GATE] = 3, [FP8ACC] = 3, [TILES] = 3,  [ACC] = 2,  [SCHED] = 2, [SWAP_AB] = 2,
 };
 #define VALUES_MAX 16
-#define ATTEMPTS 3000 /* completions of a pair before it counts as one that cannot occur */
-#define CHOICES 12    /* accepted ones, of which the one that covers most is taken */
+#define ATTEMPTS 800 /* completions of a pair before it counts as one that cannot occur */
+#define CHOICES 12   /* accepted ones, of which the one that covers most is taken */
 
 static const struct gj_format inputs[] = {{GJ_DTYPE_F16, GJ_MAJOR_K},  {GJ_DTYPE_F16, GJ_MAJOR_M},
                                           {GJ_DTYPE_BF16, GJ_MAJOR_K}, {GJ_DTYPE_BF16, GJ_MAJOR_M},

@@ -9,7 +9,7 @@
 
 #include "compile/compile.h"
 
-void must(enum gj_status status, gj_error *error, const char *what)
+void must_status(enum gj_status status, gj_error *error, const char *what)
 {
     if (status == GJ_OK)
         return;

@@ -34,7 +34,13 @@ CUlibrary rig_load(struct rig *rig, const char *path, const char *first_entry);
 CUkernel rig_kernel(struct rig *rig, CUlibrary library, const char *name);
 
 /* Exits with the error's sentence when status is not GJ_OK. */
-void must(enum gj_status status, gj_error *error, const char *what);
+void must_status(enum gj_status status, gj_error *error, const char *what);
+/* must(call(..., &error), error, what): the call comes before its error is looked at. */
+#define must(call, error, what)                     \
+    do {                                            \
+        const enum gj_status must_status_ = (call); \
+        must_status(must_status_, error, what);     \
+    } while (0)
 void must_cuda(const struct rig *rig, CUresult result, const char *what);
 
 void *rig_alloc(struct rig *rig, size_t bytes);
