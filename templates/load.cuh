@@ -46,11 +46,7 @@ DEVICE void load_b(u32 b, u32 full, const tensor_map *map, int column, int k, in
 {
 #pragma unroll
     for (int i = 0; i < B_BOXES; i++) {
-#if HALVES && B_N_MAJOR
-        const u32 to = b + i * 8192 + cta_m * (8192 / CLUSTER_M);
-        const int x = column / 2 + 64 * (i % (B_BOXES / 2)) + (i < B_BOXES / 2 ? 0 : to_up);
-        const int y = k + cta_m * (TILE_K / CLUSTER_M);
-#elif HALVES
+#if HALVES
         const int slice = cta_m * (TILE_N / 2 / CLUSTER_M) + i % (B_BOXES / 2) * B_BOX_ROWS;
         const u32 to = b + (i < B_BOXES / 2 ? slice : slice + TILE_N / 2) * 128;
         const int x = k, y = column / 2 + slice + (i < B_BOXES / 2 ? 0 : to_up);

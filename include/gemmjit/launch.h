@@ -33,10 +33,9 @@ enum gj_raster { GJ_RASTER_HEURISTIC, GJ_RASTER_ALONG_M, GJ_RASTER_ALONG_N };
  * be all zero when beta is a host value); with alpha = 0 the product does not count, whatever A and B hold;
  * with k = 0 D = beta * C, or zeros. C may be D: same address, strides, type and major. */
 struct gj_gemm_args {
-    int64_t m, n, k; /* of A B^T. op=gated: n is even and PostAct has n / 2 columns (with gate=halves
-                        and an n-major B n / 2 elements of B are a multiple of 16 bytes); op=dgated: C and D
-                        have 2 n */
-    int64_t batch;   /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
+    int64_t m, n,
+        k; /* of A B^T. op=gated: n is even and PostAct has n / 2 columns; op=dgated: C and D have 2 n */
+    int64_t batch; /* number of matrices; 0 is an empty batch, so set 1 for a single GEMM */
     struct gj_tensor a, b, c, d;
     float alpha, beta;                       /* used where the key says host */
     const float *alpha_device, *beta_device; /* one f32 each in device memory, 4-byte aligned, read while the

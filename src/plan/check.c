@@ -116,10 +116,11 @@ static void check_gated(const struct gj_plan *plan, struct reasons *reasons)
         refuse(reasons,
                "tile=%dx%d sched=coop splits columns over two warp groups, which gate=halves must not",
                key->tile_m, key->tile_n);
-    if (key->b.major == GJ_MAJOR_N && key->tile_n % 128 != 0)
-        refuse(reasons, "tile=%dx%d: gate=halves with an n-major B needs a multiple of 128 columns",
-               key->tile_m, key->tile_n);
-    if (key->b.major == GJ_MAJOR_K && key->tile_n / 2 % (8 * key->cluster_m) != 0)
+    if (key->b.major == GJ_MAJOR_N)
+        refuse(reasons,
+               "gate=halves with an n-major B is not generated: TMA would start at any column, and starts "
+               "at multiples of 16 bytes only");
+    if (key->tile_n / 2 % (8 * key->cluster_m) != 0)
         refuse(reasons,
                "cluster=%dx%d does not cut half of the %d rows of B of tile=%dx%d into slices of whole "
                "8-row groups",

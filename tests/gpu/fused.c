@@ -97,10 +97,7 @@ int fused_p_columns(const struct gj_key *key, int n)
 
 bool fused_fits(const struct gj_key *key, const struct shape *shape)
 {
-    if (key->op != GJ_OP_GATED)
-        return true;
-    const bool aligned = key->gate == GJ_GATE_HALVES && key->b.major == GJ_MAJOR_N;
-    return shape->n % (aligned ? 16 : 2) == 0; /* see gj_launch's rules */
+    return key->op != GJ_OP_GATED || shape->n % 2 == 0;
 }
 
 static void *alloc_output(struct rig *rig, const struct shape *shape, int columns)
