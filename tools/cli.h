@@ -40,6 +40,7 @@ enum cli_option {
     CLI_M_MAX,
     CLI_SMS,
     CLI_SHARD,
+    CLI_MAX_SIZE,
     CLI_DRY_RUN,
     CLI_JOBS,
     CLI_M,

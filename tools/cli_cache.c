@@ -6,20 +6,19 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "cache/cache.h"
-#include "cli.h"
+#include "cache_verb.h"
 
-static enum gj_status fail_cache(const gj_cache *cache, int code, gj_error **error)
+enum gj_status cache_fail(const gj_cache *cache, const char *what, int code, gj_error **error)
 {
     return gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, code, strerrorname_np(code),
-                         "the cache in %s cannot be read: %s", gj_cache_root(cache), strerror(code));
+                         "the cache in %s cannot be %s: %s", gj_cache_root(cache), what, strerror(code));
 }
 
 /* -- What could not be read --------------------------------------------------------------------------------
  */
 
 /* What was listed stands, but is not all: told in one line, in the exit status, and in the document. */
-static void report_scan(struct cli *cli, const gj_cache *cache, cJSON *document, struct gj_cache_scan *scan)
+void cache_report_scan(struct cli *cli, const gj_cache *cache, cJSON *document, struct gj_cache_scan *scan)
 {
     const char *const first = scan->first_unread.text ? scan->first_unread.text : "no memory to say which";
     if (scan->unread > 0) {
@@ -61,7 +60,7 @@ static enum gj_status do_stat(struct cli *cli, gj_cache *cache, gj_error **error
     if (gj_cache_list(cache, count_entry, &totals, &scan) < 0) {
         const int code = errno;
         gj_strbuf_free(&scan.first_unread);
-        return fail_cache(cache, code, error);
+        return cache_fail(cache, "read", code, error);
     }
     if (cli->json) {
         cJSON *const document = cli_json_object(cli);
@@ -70,15 +69,67 @@ static enum gj_status do_stat(struct cli *cli, gj_cache *cache, gj_error **error
         cli_json_number(cli, document, "bytes", (double)totals.bytes);
         cli_json_number(cli, document, "damaged", (double)totals.damaged);
         cli_json_number(cli, document, "temporary", (double)scan.temporary);
-        report_scan(cli, cache, document, &scan);
+        cache_report_scan(cli, cache, document, &scan);
         return cli_json_finish(cli, document, error);
     }
     gj_strbuf_printf(&cli->out,
                      "root       %s\nentries    %" PRIu64 "\nbytes      %" PRIu64 "\ndamaged    %" PRIu64
                      "\ntemporary  %" PRIu64 "\n",
                      gj_cache_root(cache), totals.entries, totals.bytes, totals.damaged, scan.temporary);
-    report_scan(cli, cache, NULL, &scan);
+    cache_report_scan(cli, cache, NULL, &scan);
     return GJ_OK;
+}
+
+/* -- verify -------------------------------------------------------------------------------------------- */
+
+struct verifying {
+    struct cli *cli;
+    cJSON *damaged; /* NULL: lines */
+    struct totals totals;
+};
+
+static bool verify_entry(void *user, const char *path, uint64_t file_bytes,
+                         const struct gj_cache_entry *entry, const char *reason)
+{
+    struct verifying *const verifying = user;
+    struct cli *const cli = verifying->cli;
+    count_entry(&verifying->totals, path, file_bytes, entry, reason);
+    if (entry)
+        return true;
+    if (!verifying->damaged) {
+        gj_strbuf_printf(&cli->out, "%s: %s\n", path, reason);
+        return true;
+    }
+    cJSON *const object = cli_json_object(cli);
+    cli_json_text(cli, object, "file", path);
+    cli_json_text(cli, object, "damaged", reason);
+    cli_json_append(cli, verifying->damaged, object);
+    return !cli->no_memory;
+}
+
+/* Every entry is read in full, as a lookup would, and its name checked. */
+static enum gj_status do_verify(struct cli *cli, gj_cache *cache, gj_error **error)
+{
+    struct verifying verifying = {.cli = cli};
+    struct gj_cache_scan scan = {0};
+    cJSON *const document = cli->json ? cli_json_object(cli) : NULL;
+    verifying.damaged = document ? cli_json_array(cli, document, "damaged") : NULL;
+    if (gj_cache_list(cache, verify_entry, &verifying, &scan) < 0) {
+        const int code = errno;
+        gj_strbuf_free(&scan.first_unread);
+        cJSON_Delete(document);
+        return cache_fail(cache, "read", code, error);
+    }
+    const struct totals *const totals = &verifying.totals;
+    if (totals->damaged > 0)
+        cli->exit_status = CLI_EXIT_FAILED;
+    if (!document)
+        gj_strbuf_printf(&cli->out, "sound    %" PRIu64 "\ndamaged  %" PRIu64 "\n", totals->entries,
+                         totals->damaged);
+    else
+        cli_json_number(cli, document, "sound", (double)totals->entries);
+    cache_report_scan(cli, cache, document, &scan);
+    return document ? cli_json_finish(cli, document, error) : GJ_OK;
 }
 
 /* -- list ---------------------------------------------------------------------------------------------- */
@@ -144,9 +195,9 @@ static enum gj_status do_list(struct cli *cli, gj_cache *cache, gj_error **error
         const int code = errno;
         gj_strbuf_free(&scan.first_unread);
         cJSON_Delete(document);
-        return fail_cache(cache, code, error);
+        return cache_fail(cache, "read", code, error);
     }
-    report_scan(cli, cache, document, &scan);
+    cache_report_scan(cli, cache, document, &scan);
     return document ? cli_json_finish(cli, document, error) : GJ_OK;
 }
 
@@ -156,8 +207,7 @@ static enum gj_status do_clear(struct cli *cli, gj_cache *cache, gj_error **erro
 {
     const int64_t removed = gj_cache_clear(cache);
     if (removed < 0)
-        return gj_error_make(error, GJ_ERR_SYSTEM, GJ_STAGE_CACHE, errno, strerrorname_np(errno),
-                             "the cache in %s cannot be emptied: %s", gj_cache_root(cache), strerror(errno));
+        return cache_fail(cache, "emptied", errno, error);
     if (cli->json) {
         cJSON *const document = cli_json_object(cli);
         cli_json_text(cli, document, "root", gj_cache_root(cache));
@@ -173,7 +223,24 @@ static enum gj_status do_clear(struct cli *cli, gj_cache *cache, gj_error **erro
 static const struct {
     const char *name;
     enum gj_status (*act)(struct cli *cli, gj_cache *cache, gj_error **error);
-} actions[] = {{"stat", do_stat}, {"list", do_list}, {"clear", do_clear}};
+    unsigned options; /* that only some actions take */
+} actions[] = {{"stat", do_stat, 0},
+               {"list", do_list, 0},
+               {"verify", do_verify, 0},
+               {"trim", cache_trim, CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN)},
+               {"why", cache_why, CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME)},
+               {"clear", do_clear, 0}};
+
+/* Refuses the options of other actions. */
+static enum gj_status check_options(const struct cli *cli, size_t action, gj_error **error)
+{
+    static const enum cli_option some[] = {CLI_MAX_SIZE, CLI_DRY_RUN, CLI_KEY, CLI_ACT_SOURCE, CLI_ACT_NAME};
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+        if (cli->options.count[some[i]] > 0 && !(actions[action].options & CLI_BIT(some[i])))
+            GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s takes no %s", actions[action].name,
+                    cli_option_rows[some[i]].name);
+    return GJ_OK;
+}
 
 enum gj_status cli_cache(struct cli *cli, gj_error **error)
 {
@@ -182,10 +249,12 @@ enum gj_status cli_cache(struct cli *cli, gj_error **error)
     while (action && i < sizeof(actions) / sizeof(actions[0]) && strcmp(actions[i].name, action) != 0)
         i++;
     if (action == NULL || i == sizeof(actions) / sizeof(actions[0]))
-        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s: allowed is stat, list, clear",
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
+                "cache %s: allowed is stat, list, verify, trim, why, clear",
                 action ? gj_utf8_quote(action, strlen(action)).text : "needs an action");
     if (cli->options.count[CLI_NO_CACHE])
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s contradicts --no-cache", action);
+    GJ_TRY(check_options(cli, i, error));
     GJ_TRY(cli_cache_usable(cli, error));
     const struct gj_log log = {cli_log, cli};
     gj_cache *cache = gj_cache_open(cli->options.text[CLI_CACHE_DIR], &log);

@@ -21,6 +21,7 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_M_MAX] = {"--m-max", "N", "the most tokens of one call (default: 16384)"},
     [CLI_SMS] = {"--sms", "N", "SMs of the GPU (default: 132, those of an H100 SXM and an H200)"},
     [CLI_SHARD] = {"--shard", "I/N", "compile part I of N of the keys, I from 1 to N"},
+    [CLI_MAX_SIZE] = {"--max-size", "SIZE", "bytes that may stay: a number, with K, M, G or T behind it"},
     [CLI_DRY_RUN] = {"--dry-run", NULL, "print what would be compiled, and compile nothing"},
     [CLI_JOBS] = {"-j", "N", "compile in N threads, 1 to 256 (default: by processors, memory and keys)"},
     [CLI_M] = {"--m", "M", "rows of A and D"},

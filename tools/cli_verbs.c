@@ -66,16 +66,25 @@ const struct cli_verb cli_verbs[] = {
     },
     {
         .name = "cache",
-        .usage = "stat | list | clear [--json]",
-        .summary = "look into the disk cache, or empty it",
+        .usage = "stat | list | verify | trim --max-size SIZE [--dry-run] | why --key TEXT | clear [--json]",
+        .summary = "look into the disk cache, make it smaller, or empty it",
         .details =
-            "  stat   number of entries and their bytes, of damaged and of temporary files\n"
-            "  list   each entry with its key, and each damaged one with the reason\n"
-            "  clear  remove every entry; nothing but files of the cache is touched\n"
+            "  stat    number of entries and their bytes, of damaged and of temporary files\n"
+            "  list    each entry with its key, and each damaged one with the reason\n"
+            "  verify  read every entry in full and name the damaged ones; exit status 1 if there are any\n"
+            "  trim    remove what was used least recently, until at most SIZE bytes of entries are left\n"
+            "  why     whether a key is in the cache, and if not (exit status 1) in which fields the "
+            "nearest\n"
+            "          entry differs\n"
+            "  clear   remove every entry; nothing but files of the cache is touched\n"
             "\n"
-            "When a directory of the cache cannot be read, stat and list print the rest, a warning, and\n"
-            "end with exit status 1.\n",
-        .options = CLI_BIT(CLI_JSON),
+            "When a directory of the cache cannot be read, all but trim and clear print the rest, a "
+            "warning,\n"
+            "and end with exit status 1. A load sets the time of an entry's file anew once a day; trim goes "
+            "by\n"
+            "it. What a process has loaded stays with it.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME) |
+                   CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JSON),
         .has_action = true,
         .run = cli_cache,
     },

@@ -98,4 +98,23 @@ int64_t gj_cache_list(gj_cache *cache, gj_cache_visit_fn visit, void *user, stru
  * when something of ours could not be removed (errno). */
 int64_t gj_cache_clear(gj_cache *cache);
 
+/* What is to be trimmed. */
+struct gj_cache_trim {
+    uint64_t max_bytes; /* of all entries together */
+    bool dry_run;       /* only tell */
+    /* Called for each entry that goes, the one unused for longest first: file name, bytes, last use (UNIX
+     * time). NULL: nobody is told. */
+    void (*visit)(void *user, const char *name, uint64_t bytes, int64_t used);
+    void *user;
+};
+struct gj_cache_trimmed {
+    uint64_t entries, bytes;         /* that were there */
+    uint64_t removed, removed_bytes; /* of these; with dry_run: that would be */
+};
+
+/* Removes the entries that were used least recently, by the time of their files, which a load sets anew once
+ * a day. An entry that is published or used again meanwhile stays, and a process that has loaded one keeps
+ * its copy. Returns false with errno when something of ours could not be read or removed. */
+bool gj_cache_trim(gj_cache *cache, const struct gj_cache_trim *trim, struct gj_cache_trimmed *result);
+
 #endif

@@ -84,6 +84,7 @@ int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fau
 struct gj_file {
     unsigned char *data; /* malloc'ed */
     size_t bytes;
+    time_t modified;
 };
 /* Reads a whole file of a trusted directory. Returns false with *fault; its error is ENOENT when there is
  * none. */
@@ -96,6 +97,7 @@ bool gj_publish(gj_cache *cache, int dir, const char *name, const void *data, si
 
 /* -- Names ------------------------------------------------------------------------------------------- */
 
+#define GJ_ENTRY_NAME_BYTES 37           /* of an entry's name, with its zero */
 bool gj_name_is_entry(const char *name); /* 32 lower-case hexadecimal digits + ".gjc" */
 bool gj_name_is_stamp(const char *name); /* 32 lower-case hexadecimal digits, or "default" */
 bool gj_name_is_shard(const char *name); /* 2 lower-case hexadecimal digits */

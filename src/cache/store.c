@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and publishes entries. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache_impl.h"
 #include "cache/entry_format.h"
+
+enum { USE_SECONDS = 24 * 3600 };
 
 /* -- Load -------------------------------------------------------------------------------------------- */
 
@@ -34,6 +39,14 @@ static enum gj_cache_result accept_file(gj_cache *cache, const char *name, const
     return GJ_CACHE_HIT;
 }
 
+/* The file's time says when an entry was used last, to a day: what gj_cache_trim goes by. A cache that cannot
+ * be written keeps its times. */
+static void note_use(int dir, const char *name, time_t modified)
+{
+    if (time(NULL) - modified >= USE_SECONDS)
+        (void)utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
                                    const struct gj_cache_entry *expected, struct gj_cache_entry *entry)
 {
@@ -49,6 +62,8 @@ enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *
     }
     struct gj_file file;
     const bool is_read = gj_file_read(dir, name->text, GJ_CACHE_FILE_MAX, &file, &fault);
+    if (is_read)
+        note_use(dir, name->text, file.modified);
     close(dir);
     if (is_read)
         return accept_file(cache, name->text, &file, expected, entry);

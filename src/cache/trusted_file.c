@@ -62,7 +62,7 @@ static bool read_open_file(int descriptor, size_t max_bytes, struct gj_file *fil
     }
     const ssize_t count = read_all(descriptor, data, size);
     if (count >= 0 && (size_t)count == size) {
-        *file = (struct gj_file){.data = data, .bytes = size};
+        *file = (struct gj_file){.data = data, .bytes = size, .modified = status.st_mtime};
         return true;
     }
     *fault = count < 0 ? gj_fault_errno(where_file, "cannot be read")
