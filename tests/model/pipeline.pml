@@ -5,6 +5,7 @@
 //   CLUSTERS, FIRST          clusters that share the tiles, and which of them this is
 //   WARPS                    processes per MMA warp group, each of which stands for 4 / WARPS warps
 //   ASYNC                    1: what travels (TMA data, words, arrivals) does so as long as it likes; 0: no time
+//   MERGE                    1: a process waits and does what comes of it in one step
 #include "params.h"
 
 #define CTAS (CLUSTER_M * CLUSTER_N)
@@ -21,39 +22,18 @@
 #define WHOLE ((1 << (CLUSTER_M + CLUSTER_N)) - 1)
 #define READERS (PINGPONG -> 1 : MMA_GROUPS) // warp groups that read a stage of their CTA
 #define SIMPLE (PROMOTION == 1) // each stage is released before the next is taken
+#define WORDS_FLY (DYNAMIC && ASYNC && CTAS > 1) // tickets are sent, not stored
 
-// ---- barriers ----
+// A STEP is one for other processes if MERGE, otherwise each of its PARTs is.
+#if MERGE
+#define STEP d_step
+#define PART
+#else
+#define STEP
+#define PART d_step
+#endif
 
-// `parity` is that of the phase under way: a wait for the other one passes.
-typedef barrier {
-    byte left; // arrivals
-    short tx;  // announced minus landed; below 0 when data comes before it is announced
-    bit parity
-}
-
-#define PASSES(b, p) (b.parity != (p))
-
-inline settle(b, arrivals)
-{
-    if
-    :: b.left == 0 && b.tx == 0 -> b.left = arrivals; b.parity = 1 - b.parity
-    :: else
-    fi
-}
-
-inline arrive(b, n, announced, arrivals)
-{
-    assert(b.left >= n);
-    b.left = b.left - n;
-    b.tx = b.tx + announced;
-    settle(b, arrivals)
-}
-
-inline complete(b, n, arrivals)
-{
-    b.tx = b.tx - n;
-    settle(b, arrivals)
-}
+#include "barrier.pml"
 
 barrier stage_full[RING], stage_empty[RING], turn[GROUPS];
 #if DYNAMIC
@@ -63,7 +43,7 @@ barrier queue_full[SLOTS], queue_empty[QUEUE_SLOTS];
 // ---- what the barriers guard ----
 
 byte running[CTAS]; // processes of each CTA that have not exited
-byte elsewhere = CLUSTERS - 1; // clusters that have not exited
+byte alive = CTAS * (1 + MMA_GROUPS * WARPS) + CLUSTERS - 1; // all that, and other clusters
 byte done[TILES];   // warp groups that have multiplied their part
 byte written[RING]; // slices of this pass whose writes have been issued, a mask
 byte stamp[RING];   // what they hold: tile and stage of it
@@ -81,10 +61,10 @@ byte issued[GROUPS * WARPS]; // wgmma groups, by warp
 
 #if ASYNC
 byte data_flies[RING], arrivals_fly[RING];
-#if DYNAMIC
+#endif
+#if WORDS_FLY
 bit announcement_flies[SLOTS], word_flies[SLOTS];
 byte word_sent[SLOTS], releases_fly[QUEUE_SLOTS];
-#endif
 #endif
 
 hidden byte i, other; // within d_step only
@@ -102,6 +82,13 @@ inline land_arrival(cta, at)
 }
 
 #if DYNAMIC
+inline land_release(slot, n)
+{
+    assert(running[0] > 0);
+    arrive(queue_empty[slot], n, 0, QUEUE_EMPTY_ARRIVALS)
+}
+
+#if CTAS > 1
 inline land_announcement(cta, at)
 {
     assert(running[cta] > 0);
@@ -114,12 +101,7 @@ inline land_word(cta, at, value)
     word[at] = value;
     complete(queue_full[at], 1, 1)
 }
-
-inline land_release(slot, n)
-{
-    assert(running[0] > 0);
-    arrive(queue_empty[slot], n, 0, QUEUE_EMPTY_ARRIVALS)
-}
+#endif
 #endif
 
 // One slice into a stage. It may be written at once, so all readers of what was there must be through with it.
@@ -183,76 +165,17 @@ inline ring_next(stage, parity)
     fi
 }
 
-// ---- tile queue ----
-
-#define SLOT(count) ((count) % QUEUE_SLOTS)
-#define PARITY(count) (((count) / QUEUE_SLOTS) & 1)
-
-inline take_ticket(work)
+inline ring_advance(stage, parity, steps)
 {
-    work = CLUSTERS + counter;
-    counter = (counter == TILES - 1 -> 0 : counter + 1)
+    parity = parity ^ (((stage + steps) / STAGES) & 1);
+    stage = (stage + steps) % STAGES
 }
 
-// The next ticket, read by `n` warps or threads each of which releases it.
-inline queue_next(cta, work, count, n)
-{
-#if DYNAMIC
-    d_step {
-        PASSES(queue_full[SLOT_AT(cta, SLOT(count))], PARITY(count)) ->
-        i = SLOT_AT(cta, SLOT(count));
-        assert(word_unread[i] >= n);
-        work = word[i];
-        word_unread[i] = word_unread[i] - n;
-        i = SLOT(count);
-#if ASYNC
-        releases_fly[i] = releases_fly[i] + n;
-#else
-        land_release(i, n);
-#endif
-        count++
-    }
-#else
-    work = work + CLUSTERS
-#endif
-}
-
-#if DYNAMIC
-inline queue_send(work, count)
-{
-    d_step { take_ticket(work) }
-    d_step {
-        PASSES(queue_empty[SLOT(count)], 1 - PARITY(count)) ->
-        for (other : 0 .. CTAS - 1) {
-            i = SLOT_AT(other, SLOT(count));
-            assert(running[other] > 0 && word_unread[i] == 0);
-            word_unread[i] = 4 * MMA_GROUPS + (other != 0 -> 1 : 0);
-#if ASYNC
-            assert(!announcement_flies[i] && !word_flies[i]);
-            announcement_flies[i] = 1; word_flies[i] = 1; word_sent[i] = work
-#else
-            land_announcement(other, i);
-            land_word(other, i, work)
-#endif
-        }
-        count++
-    }
-}
-#endif
-
-#if DYNAMIC
-inline queue_finish(count)
-{
-    do
-    :: k < QUEUE_SLOTS ->
-        d_step { PASSES(queue_empty[SLOT(count)], 1 - PARITY(count)) -> count++; k++ }
-    :: else -> break
-    od;
-    k = 0
-}
-#endif
+#include "tile_queue.pml"
 
 // ---- processes ----
+
+#define STAGE_FREE PASSES(stage_empty[AT(cta, stage)], 1 - parity)
 
 proctype Producer(byte cta)
 {
@@ -262,32 +185,43 @@ proctype Producer(byte cta)
     :: work < TILES ->
         do
         :: k < K_TILES ->
-            d_step {
-                PASSES(stage_empty[AT(cta, stage)], 1 - parity) ->
-                arrive(stage_full[AT(cta, stage)], 1, A_SLICES + B_SLICES, FULL_ARRIVALS)
-            }
-            d_step {
-                for (other : 0 .. CTAS - 1) {
-                    if
-                    :: ROW(other) == ROW(cta) ->
-                        send_slice(other, AT(other, stage), COLUMN(cta), work * K_TILES + k)
-                    :: else
-                    fi;
-                    if
-                    :: COLUMN(other) == COLUMN(cta) ->
-                        send_slice(other, AT(other, stage), CLUSTER_N + ROW(cta), work * K_TILES + k)
-                    :: else
-                    fi
+            STEP {
+                PART {
+                    STAGE_FREE -> arrive(stage_full[AT(cta, stage)], 1, A_SLICES + B_SLICES, FULL_ARRIVALS)
                 }
-                ring_next(stage, parity);
-                k++
+                PART {
+                    for (other : 0 .. CTAS - 1) {
+                        if
+                        :: ROW(other) == ROW(cta) ->
+                            send_slice(other, AT(other, stage), COLUMN(cta), work * K_TILES + k)
+                        :: else
+                        fi;
+                        if
+                        :: COLUMN(other) == COLUMN(cta) ->
+                            send_slice(other, AT(other, stage), CLUSTER_N + ROW(cta), work * K_TILES + k)
+                        :: else
+                        fi
+                    }
+                    ring_next(stage, parity);
+                    k++
+                }
             }
         :: else -> break
         od;
         k = 0;
 #if DYNAMIC
         if
-        :: cta == 0 -> queue_send(work, count)
+        :: cta == 0 ->
+            STEP {
+                PART { !MERGE || SLOT_FREE(count) -> take_ticket(work) }
+                PART { SLOT_FREE(count) -> send_words(work, count) }
+                PART {
+#if CTAS == 1
+                    arrive(queue_full[SLOT(count)], 1, 0, 1);
+#endif
+                    count++
+                }
+            }
         :: else -> queue_next(cta, work, count, 1)
         fi
 #else
@@ -296,19 +230,14 @@ proctype Producer(byte cta)
     :: else -> break
     od;
     do
-    :: k < STAGES ->
-        d_step { PASSES(stage_empty[AT(cta, stage)], 1 - parity) -> ring_next(stage, parity); k++ }
+    :: k < STAGES -> d_step { STAGE_FREE -> ring_next(stage, parity); k++ }
+#if DYNAMIC
+    :: cta == 0 && k >= STAGES && k < STAGES + QUEUE_SLOTS -> d_step { SLOT_FREE(count) -> count++; k++ }
+#endif
     :: else -> break
     od;
-    k = 0;
-#if DYNAMIC
-    if
-    :: cta == 0 -> queue_finish(count)
-    :: else
-    fi;
-#endif
     work = 0;
-    d_step { running[cta]--; count = 0; stage = 0; parity = 0 }
+    d_step { running[cta]--; alive--; count = 0; k = 0; stage = 0; parity = 0 }
 }
 
 // wgmma_wait: all but the last `n` wgmma groups of this warp are complete, in which all warps take part.
@@ -321,71 +250,107 @@ proctype Producer(byte cta)
 #define COMPLETE(n) true
 #endif
 
+// One process for a warp group takes no notice of what its warps do between a stage and the release of the last one.
+#if WARPS == 1
+#define MMA_STEP d_step
+#define MMA_PART
+#else
+#define MMA_STEP
+#define MMA_PART d_step
+#endif
+
+#if PINGPONG
+#define TURN_OPEN PASSES(turn[me], turn_parity)
+#else
+#define TURN_OPEN true
+#endif
+
+// All stages of a tile have been issued. With Mma's variables.
+inline finish_tile()
+{
+#if PINGPONG && PROMOTION == 0
+    PART { arrive(turn[cta * MMA_GROUPS + 1 - group], WARPS_EACH, 0, TURN_ARRIVALS) }
+#endif
+    PART {
+        COMPLETE(0) ->
+        if
+        :: warp == 0 ->
+            done[work]++;
+            if
+            :: !SIMPLE -> finish_stage(cta, previous); release_stage(cta, previous)
+            :: else
+            fi
+        :: else
+        fi
+    }
+#if PINGPONG && PROMOTION != 0
+    PART { arrive(turn[cta * MMA_GROUPS + 1 - group], WARPS_EACH, 0, TURN_ARRIVALS) }
+#endif
+#if PINGPONG
+    PART {
+        turn_parity = 1 - turn_parity;
+        ring_advance(stage, parity, K_TILES) // the other group's tile
+    }
+#endif
+}
+
 proctype Mma(byte cta; byte group; byte warp)
 {
     byte work = FIRST, count = 0, k = 0, stage = 0, previous = 0, me = cta * MMA_GROUPS + group;
     bit parity = 0;
+#if PINGPONG
+    bit turn_parity = 1 - group;
+#endif
 #if WARPS > 1
     byte steps = 0;
 #endif
 #if PINGPONG
-    bit turn_parity = 1 - group;
     if
     :: group == 1 ->
         queue_next(cta, work, count, WARPS_EACH);
-        d_step { for (i : 1 .. K_TILES) { ring_next(stage, parity) } }
+        d_step { ring_advance(stage, parity, K_TILES) }
     :: else
     fi;
 #endif
     do
     :: work < TILES ->
-#if PINGPONG
-        d_step { PASSES(turn[me], turn_parity) -> turn_parity = 1 - turn_parity }
+#if PINGPONG && !MERGE
+        TURN_OPEN;
 #endif
         do
         :: k < K_TILES ->
-            d_step {
-                PASSES(stage_full[AT(cta, stage)], parity) ->
-                check_readable(AT(cta, stage), work * K_TILES + k);
+            MMA_STEP {
+                MMA_PART {
+                    PASSES(stage_full[AT(cta, stage)], parity) && (!MERGE || k > 0 || TURN_OPEN) ->
+                    check_readable(AT(cta, stage), work * K_TILES + k);
 #if WARPS > 1
-                steps++;
-                issued[me * WARPS + warp] = steps
-            }
-            d_step {
-                (k == 0 && !SIMPLE) || COMPLETE(1 - SIMPLE) ->
+                    steps++;
+                    issued[me * WARPS + warp] = steps
 #endif
+                }
+                MMA_PART {
+                    (k == 0 && !SIMPLE) || COMPLETE(1 - SIMPLE) ->
+                    if
+                    :: SIMPLE && warp == 0 -> finish_stage(cta, stage); release_stage(cta, stage)
+                    :: !SIMPLE && k > 0 && warp == 0 -> finish_stage(cta, previous); release_stage(cta, previous)
+                    :: else
+                    fi;
+                    previous = stage;
+                    ring_next(stage, parity);
+                    k++
+                }
+#if MERGE
                 if
-                :: SIMPLE && warp == 0 -> finish_stage(cta, stage); release_stage(cta, stage)
-                :: !SIMPLE && k > 0 && warp == 0 -> finish_stage(cta, previous); release_stage(cta, previous)
+                :: k == K_TILES -> finish_tile()
                 :: else
-                fi;
-                previous = stage;
-                ring_next(stage, parity);
-                k++
+                fi
+#endif
             }
         :: else -> break
         od;
         k = 0;
-#if PINGPONG && PROMOTION == 0
-        d_step { arrive(turn[cta * MMA_GROUPS + 1 - group], WARPS_EACH, 0, TURN_ARRIVALS) }
-#endif
-        d_step {
-            COMPLETE(0) ->
-            if
-            :: warp == 0 ->
-                done[work]++;
-                if
-                :: !SIMPLE -> finish_stage(cta, previous); release_stage(cta, previous)
-                :: else
-                fi
-            :: else
-            fi
-        }
-#if PINGPONG && PROMOTION != 0
-        d_step { arrive(turn[cta * MMA_GROUPS + 1 - group], WARPS_EACH, 0, TURN_ARRIVALS) }
-#endif
-#if PINGPONG
-        d_step { for (i : 1 .. K_TILES) { ring_next(stage, parity) } }
+#if !MERGE
+        finish_tile();
 #endif
         queue_next(cta, work, count, WARPS_EACH);
 #if PINGPONG
@@ -397,7 +362,7 @@ proctype Mma(byte cta; byte group; byte warp)
     :: else -> break
     od;
     work = 0;
-    d_step { running[cta]--; count = 0; stage = 0; previous = 0; parity = 0 }
+    d_step { running[cta]--; alive--; count = 0; stage = 0; previous = 0; parity = 0 }
 }
 
 // Another cluster: only its tiles matter here.
@@ -415,7 +380,7 @@ proctype Elsewhere(byte work)
     }
     :: work >= TILES -> break
     od;
-    elsewhere--
+    alive--
 }
 
 #if ASYNC
@@ -428,7 +393,7 @@ end:
     od
 }
 
-#if DYNAMIC
+#if WORDS_FLY
 proctype TravelQueue(byte cta; byte at)
 {
 end:
@@ -463,7 +428,7 @@ init
             }
 #if ASYNC
             for (n : 0 .. STAGES - 1) { run Travel(c, AT(c, n)) }
-#if DYNAMIC
+#if WORDS_FLY
             for (n : 0 .. QUEUE_SLOTS - 1) { run TravelQueue(c, SLOT_AT(c, n)) }
 #endif
 #endif
@@ -476,12 +441,8 @@ init
         }
         c = 0; n = 0; w = 0
     }
-    // All CTAs exit, and then every tile has been multiplied once and every barrier is between two phases.
-    do
-    :: c < CTAS -> running[c] == 0 -> c++
-    :: else -> break
-    od;
-    elsewhere == 0;
+    // All exit, and then every tile has been multiplied once and every barrier is between two phases.
+    alive == 0;
     d_step {
         for (c : 0 .. TILES - 1) { assert(done[c] == CTAS * READERS) }
         for (c : 0 .. RING - 1) {

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline.pml")
+HERE = os.path.dirname(os.path.abspath(__file__))
 TIMEOUT = 60  # seconds of one exploration
 MEMORY = 1500  # MiB of one exploration
 
@@ -24,9 +24,9 @@ BY_2X1, BY_1X2, BY_2X2, BY_4X1 = ",cluster=2x1", ",cluster=1x2", ",cluster=2x2",
 PROMOTED = "a=e4m3.k,b=e4m3.k,fp8acc=promoted,"
 
 
-def size(stages, tiles, k_tiles, asynchronous=1, warps=1, clusters=1, first=0):
+def size(stages, tiles, k_tiles, asynchronous=1, warps=1, clusters=1, first=0, merge=0):
     return {"STAGES": stages, "TILES": tiles, "K_TILES": k_tiles, "ASYNC": asynchronous, "WARPS": warps,
-            "CLUSTERS": clusters, "FIRST": first}
+            "CLUSTERS": clusters, "FIRST": first, "MERGE": merge}
 
 
 # Key and size. The larger ones are as large as finishes in seconds.
@@ -63,12 +63,11 @@ CONFIGURATIONS = [
     (COOP + BY_2X2, size(2, 1, 2, 0)),
 ]
 
-PRODUCER_WAITS = "PASSES(stage_empty[AT(cta, stage)], 1 - parity) ->\n                arrive"
+PRODUCER_WAITS = "STAGE_FREE -> arrive("
 RELEASE_LATE = "!SIMPLE && k > 0 && warp == 0 -> finish_stage(cta, previous); release_stage(cta, previous)"
 RELEASE_EARLY = ("!SIMPLE && warp == 0 -> if :: k > 0 -> finish_stage(cta, previous) :: else fi; "
                  "release_stage(cta, stage)")
 RELEASE_LAST = "!SIMPLE -> finish_stage(cta, previous); release_stage(cta, previous)"
-SKIP_STAGES = "#if PINGPONG\n        d_step { for (i : 1 .. K_TILES)"
 
 # What is wrong, key, size, (text of the model, what it becomes)... Each must be found.
 MUTATIONS = [
@@ -88,16 +87,24 @@ MUTATIONS = [
     ("no producer tail", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < 0 ->")),
     ("a producer tail one stage short", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < STAGES - 1 ->")),
     ("nobody waits for the tickets to be read", ONE_GROUP + BY_2X1 + DYNAMIC, size(2, 2, 1, 0),
-     ("k < QUEUE_SLOTS ->", "k < 0 ->")),
+     ("k < STAGES + QUEUE_SLOTS ->", "k < STAGES ->")),
     ("a ticket is sent before the last one is read", COOP + DYNAMIC, size(2, 3, 1),
-     ("PASSES(queue_empty[SLOT(count)], 1 - PARITY(count)) ->\n        for", "true ->\n        for")),
+     ("PART { SLOT_FREE(count) -> send_words", "PART { true -> send_words")),
+    ("a ticket is announced before it is stored", COOP + DYNAMIC, size(2, 3, 1),
+     ("PART { SLOT_FREE(count) -> send_words(work, count) }",
+      "PART { SLOT_FREE(count) -> arrive(queue_full[SLOT(count)], 1, 0, 1) }"),
+     ("arrive(queue_full[SLOT(count)], 1, 0, 1);\n#endif", "send_words(work, count);\n#endif")),
+    ("a ticket is released before it is read", COOP + DYNAMIC, size(2, 3, 1),
+     ("PART { TICKET(cta, count) -> read_ticket(cta, work, count, n) }\n        PART { release_ticket(count, n) }",
+      "PART { TICKET(cta, count) -> release_ticket(count, n) }\n"
+      "        PART { count--; read_ticket(cta, work, count, n); count++ }")),
     ("no turns", PINGPONG, size(2, 2, 2), ("PASSES(turn[me], turn_parity)", "true")),
     ("turns begin with the other group", PINGPONG, size(2, 2, 2), ("turn_parity = 1 - group", "turn_parity = group")),
     ("a group does not pass the other's stages", PINGPONG, size(2, 3, 3),
-     (SKIP_STAGES, SKIP_STAGES.replace("PINGPONG", "0"))),
+     ("ring_advance(stage, parity, K_TILES) // the other", "skip // the other")),
     ("producer waits for the wrong parity", COOP, size(2, 2, 2),
-     (PRODUCER_WAITS, PRODUCER_WAITS.replace("1 - parity", "parity"))),
-    ("producer waits for nothing", COOP, size(2, 2, 2), (PRODUCER_WAITS, "true ->\n                arrive")),
+     (PRODUCER_WAITS, "PASSES(stage_empty[AT(cta, stage)], parity) -> arrive(")),
+    ("producer waits for nothing", COOP, size(2, 2, 2), (PRODUCER_WAITS, "true -> arrive(")),
     ("MMA warps wait for the wrong parity", COOP, size(2, 2, 2),
      ("PASSES(stage_full[AT(cta, stage)], parity)", "PASSES(stage_full[AT(cta, stage)], 1 - parity)")),
     ("the parity never changes", COOP, size(2, 2, 2), ("stage = 0; parity = 1 - parity\n", "stage = 0\n")),
@@ -110,6 +117,12 @@ MUTATIONS = [
 
 class Failure(Exception):
     pass
+
+
+def text(name):
+    """A file beside this one with what it includes, but for params.h."""
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return re.sub(r'#include "(\w+\.pml)"\n', lambda match: text(match.group(1)), file.read())
 
 
 def plan_numbers(program, key):
@@ -159,7 +172,7 @@ def describe(key, sizes):
     for name in "WARPS", "CLUSTERS", "FIRST":
         if sizes[name] != (name != "FIRST"):
             words += f" {name.lower()}={sizes[name]}"
-    return words + (" asynchronous" if sizes["ASYNC"] else "")
+    return words + (" asynchronous" if sizes["ASYNC"] else "") + (" merged" if sizes["MERGE"] else "")
 
 
 def check(name, expect_error, make_model):
@@ -192,8 +205,7 @@ def main():
     if not shutil.which("spin") or not shutil.which("gcc"):
         print("spin and gcc are needed: skipped")
         return 77
-    with open(MODEL, encoding="utf-8") as file:
-        model = file.read()
+    model = text("pipeline.pml")
     good = True
     begin = time.monotonic()
     runs = [("", key, sizes) for key, sizes in CONFIGURATIONS]
