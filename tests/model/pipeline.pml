@@ -5,7 +5,7 @@
 //   CLUSTERS, FIRST          clusters that share the tiles, and which of them this is
 //   WARPS                    processes per MMA warp group, each of which stands for 4 / WARPS warps
 //   ASYNC                    1: what travels (TMA data, words, arrivals) does so as long as it likes; 0: no time
-//   MERGE                    1: a process waits and does what comes of it in one step
+//   MERGE                    1: a process waits and does what comes of it in one step; STAGES 2, WARPS 1, CLUSTERS 1, CTAS > 1
 #include "params.h"
 
 #define CTAS (CLUSTER_M * CLUSTER_N)
@@ -171,11 +171,18 @@ inline ring_advance(stage, parity, steps)
     stage = (stage + steps) % STAGES
 }
 
+inline leave(cta)
+{
+    running[cta]--;
+    alive--
+}
+
 #include "tile_queue.pml"
 
 // ---- processes ----
 
 #define STAGE_FREE PASSES(stage_empty[AT(cta, stage)], 1 - parity)
+#define OTHER_STAGE_FREE PASSES(stage_empty[AT(cta, 1 - stage)], (stage == 0 -> 1 - parity : parity)) // of two
 
 proctype Producer(byte cta)
 {
@@ -229,6 +236,17 @@ proctype Producer(byte cta)
 #endif
     :: else -> break
     od;
+#if MERGE
+    k = 0;
+    d_step {
+#if DYNAMIC
+        STAGE_FREE && OTHER_STAGE_FREE && (cta != 0 || (SLOT_FREE(count) && SLOT_FREE(count + 1))) ->
+#else
+        STAGE_FREE && OTHER_STAGE_FREE ->
+#endif
+        leave(cta)
+    }
+#else
     do
     :: k < STAGES -> d_step { STAGE_FREE -> ring_next(stage, parity); k++ }
 #if DYNAMIC
@@ -237,7 +255,9 @@ proctype Producer(byte cta)
     :: else -> break
     od;
     work = 0;
-    d_step { running[cta]--; alive--; count = 0; k = 0; stage = 0; parity = 0 }
+    d_step { leave(cta) }
+#endif
+    d_step { work = 0; count = 0; k = 0; stage = 0; parity = 0 }
 }
 
 // wgmma_wait: all but the last `n` wgmma groups of this warp are complete, in which all warps take part.
@@ -339,7 +359,7 @@ proctype Mma(byte cta; byte group; byte warp)
                     ring_next(stage, parity);
                     k++
                 }
-#if MERGE
+#if MERGE && K_TILES == 1
                 if
                 :: k == K_TILES -> finish_tile()
                 :: else
@@ -349,7 +369,9 @@ proctype Mma(byte cta; byte group; byte warp)
         :: else -> break
         od;
         k = 0;
-#if !MERGE
+#if MERGE && K_TILES > 1
+        d_step { finish_tile() } // one stage is released per step: an exit may come between
+#elif !MERGE
         finish_tile();
 #endif
         queue_next(cta, work, count, WARPS_EACH);
@@ -362,7 +384,10 @@ proctype Mma(byte cta; byte group; byte warp)
     :: else -> break
     od;
     work = 0;
-    d_step { running[cta]--; alive--; count = 0; stage = 0; previous = 0; parity = 0 }
+#if !(MERGE && DYNAMIC)
+    d_step { leave(cta) }
+#endif
+    d_step { count = 0; stage = 0; previous = 0; parity = 0 }
 }
 
 // Another cluster: only its tiles matter here.

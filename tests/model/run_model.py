@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explores pipeline.pml with spin for small sizes: run_model.py MODEL_PARAMS [--mutations] [--only TEXT]
+"""Explores pipeline.pml with spin for small sizes: run_model.py MODEL_PARAMS [--mutations] [--deep] [--only TEXT]
 
-MODEL_PARAMS is the program built from model_params.c. --mutations also breaks the model in ways that must be found.
-One line per configuration. Exit status 77 without spin, 1 when an expectation failed."""
+MODEL_PARAMS is the program built from model_params.c. --mutations also breaks the model in ways that must be found;
+--deep explores larger sizes instead. One line per configuration. Exit status 77 without spin, 1 when an expectation failed."""
 import argparse
 import os
 import re
@@ -13,14 +13,15 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIMEOUT = 60  # seconds of one exploration
-MEMORY = 1500  # MiB of one exploration
+TIMEOUT, DEEP_TIMEOUT = 100, 600  # seconds of one exploration
+MEMORY, DEEP_MEMORY = 1500, 6000  # MiB of one exploration
 
 # Keys, without their cluster.
 COOP, PINGPONG = "tile=128x128,sched=coop", "tile=128x128,sched=pingpong"
 ONE_GROUP, THREE_GROUPS = "tile=64x128,sched=coop", "tile=192x128,sched=coop"
 DYNAMIC = ",tiles=dynamic"
-BY_2X1, BY_1X2, BY_2X2, BY_4X1 = ",cluster=2x1", ",cluster=1x2", ",cluster=2x2", ",cluster=4x1"
+BY_2X1, BY_1X2, BY_2X2 = ",cluster=2x1", ",cluster=1x2", ",cluster=2x2"
+BY_4X1, BY_1X4 = ",cluster=4x1", ",cluster=1x4"
 PROMOTED = "a=e4m3.k,b=e4m3.k,fp8acc=promoted,"
 
 
@@ -61,6 +62,24 @@ CONFIGURATIONS = [
     (ONE_GROUP + BY_4X1, size(2, 2, 2, 0)),
     (ONE_GROUP + BY_4X1 + DYNAMIC, size(2, 2, 1, 0)),
     (COOP + BY_2X2, size(2, 1, 2, 0)),
+    (PINGPONG + BY_2X2, size(2, 1, 1, 0)),
+    (PINGPONG + BY_2X1, size(2, 2, 2, 0, merge=1)),
+    (PINGPONG + BY_2X1 + DYNAMIC, size(2, 2, 2, 0, merge=1)),
+    (PINGPONG + BY_2X2, size(2, 2, 2, 0, merge=1)),
+    (PINGPONG + BY_4X1, size(2, 2, 2, 0, merge=1)),
+    (PINGPONG + BY_1X4, size(2, 2, 2, 0, merge=1)),
+    (PINGPONG + BY_1X4 + DYNAMIC, size(2, 1, 2, 0, merge=1)),
+    (PINGPONG + BY_2X2 + DYNAMIC, size(2, 2, 1, 0, merge=1)),
+    (PINGPONG + BY_4X1 + DYNAMIC, size(2, 1, 2, 0, merge=1)),
+]
+
+# Larger ones, for --deep.
+DEEP = [
+    (PINGPONG + BY_4X1 + DYNAMIC, size(2, 2, 1, 0, merge=1)),
+    (PINGPONG + BY_1X4 + DYNAMIC, size(2, 2, 1, 0, merge=1)),
+    (PINGPONG + BY_2X2, size(2, 4, 3, 0, merge=1)),
+    (PINGPONG + BY_2X2 + DYNAMIC, size(2, 1, 2, 0, merge=1)),
+    (PINGPONG + BY_2X2 + DYNAMIC, size(2, 2, 2, 0, merge=1)),
 ]
 
 PRODUCER_WAITS = "STAGE_FREE -> arrive("
@@ -86,6 +105,18 @@ MUTATIONS = [
      (":: EXCHANGE(cta, other) ->", ":: cta == other ->")),
     ("no producer tail", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < 0 ->")),
     ("a producer tail one stage short", COOP + BY_2X1, size(2, 2, 2, 0), ("k < STAGES ->", "k < STAGES - 1 ->")),
+    ("no producer tail", PINGPONG + BY_2X2, size(2, 2, 2, 0, merge=1),
+     ("        STAGE_FREE && OTHER_STAGE_FREE ->\n", "        true ->\n")),
+    ("a producer tail one stage short", PINGPONG + BY_4X1, size(2, 2, 2, 0, merge=1),
+     ("        STAGE_FREE && OTHER_STAGE_FREE ->\n", "        STAGE_FREE ->\n")),
+    ("nobody waits for the tickets to be read", PINGPONG + BY_4X1 + DYNAMIC, size(2, 2, 1, 0, merge=1),
+     (" && (cta != 0 || (SLOT_FREE(count) && SLOT_FREE(count + 1)))", "")),
+    ("a ticket is sent before the last one is read", PINGPONG + BY_2X1 + DYNAMIC, size(2, 4, 1, 0, merge=1),
+     ("PART { !MERGE || SLOT_FREE(count) -> take", "PART { true -> take"),
+     ("PART { SLOT_FREE(count) -> send_words", "PART { true -> send_words")),
+    ("no turns", PINGPONG + BY_2X2, size(2, 2, 2, 0, merge=1), ("PASSES(turn[me], turn_parity)", "true")),
+    ("one arrival too few per stage", PINGPONG + BY_2X2, size(2, 2, 2, 0, merge=1),
+     ("EMPTY_ARRIVALS 3", "EMPTY_ARRIVALS 2")),
     ("nobody waits for the tickets to be read", ONE_GROUP + BY_2X1 + DYNAMIC, size(2, 2, 1, 0),
      ("k < STAGES + QUEUE_SLOTS ->", "k < STAGES ->")),
     ("a ticket is sent before the last one is read", COOP + DYNAMIC, size(2, 3, 1),
@@ -132,7 +163,7 @@ def plan_numbers(program, key):
     return made.stdout
 
 
-def run(command, folder, timeout=TIMEOUT):
+def run(command, folder, timeout):
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
     if done.returncode != 0:
@@ -140,15 +171,16 @@ def run(command, folder, timeout=TIMEOUT):
     return done.stdout
 
 
-def explore(model):
+def explore(model, deep):
     """Explores a model; (what was found or None, number of states, seconds)."""
+    timeout, memory = (DEEP_TIMEOUT, DEEP_MEMORY) if deep else (TIMEOUT, MEMORY)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "pipeline.pml"), "w", encoding="utf-8") as file:
             file.write(model)
-        run(["spin", "-a", "pipeline.pml"], folder)
-        run(["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY}", "-o", "pan", "pan.c"], folder)
-        output = run(["./pan", "-m1000000"], folder)
+        run(["spin", "-a", "pipeline.pml"], folder, timeout)
+        run(["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={memory}", "-o", "pan", "pan.c"], folder, timeout)
+        output = run(["./pan", "-m1000000"], folder, timeout)
     states = re.search(r"^ *([0-9.e+]+) states, stored", output, re.MULTILINE)
     errors = re.search(r"errors: (\d+)", output)
     if not states or not errors:
@@ -175,10 +207,10 @@ def describe(key, sizes):
     return words + (" asynchronous" if sizes["ASYNC"] else "") + (" merged" if sizes["MERGE"] else "")
 
 
-def check(name, expect_error, make_model):
+def check(name, expect_error, make_model, deep=False):
     """Explores, prints a line; whether it came out as expected."""
     try:
-        found, states, seconds = explore(make_model())
+        found, states, seconds = explore(make_model(), deep)
         good = (found is not None) == expect_error
         result = "nothing found" if found is None else found
         print(f"{'ok  ' if good else 'FAIL'} {name}: {states:.0f} states, {seconds:.1f} s, {result}", flush=True)
@@ -200,6 +232,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model_params")
     parser.add_argument("--mutations", action="store_true")
+    parser.add_argument("--deep", action="store_true")
     parser.add_argument("--only", default="", help="leave out what does not contain this text")
     options = parser.parse_args()
     if not shutil.which("spin") or not shutil.which("gcc"):
@@ -208,14 +241,14 @@ def main():
     model = text("pipeline.pml")
     good = True
     begin = time.monotonic()
-    runs = [("", key, sizes) for key, sizes in CONFIGURATIONS]
+    runs = [("", key, sizes) for key, sizes in (DEEP if options.deep else CONFIGURATIONS)]
     for what, key, sizes, *changes in runs + (MUTATIONS if options.mutations else []):
         if "cluster=" not in key:
             key += ",cluster=1x1"
         name = f"{what + ': ' if what else ''}{describe(key, sizes)}"
         if options.only in name:
             good &= check(name, what != "", lambda key=key, sizes=sizes, changes=changes: mutate(
-                with_numbers(model, options.model_params, key, sizes), changes))
+                with_numbers(model, options.model_params, key, sizes), changes), options.deep)
     print(f"{time.monotonic() - begin:.0f} s in all")
     return 0 if good else 1
 

@@ -42,7 +42,15 @@ inline queue_next(cta, work, count, n)
         PART { release_ticket(count, n) }
     }
 #else
-    d_step { TICKET(cta, count) -> read_ticket(cta, work, count, n); release_ticket(count, n) }
+    d_step {
+        TICKET(cta, count) -> read_ticket(cta, work, count, n); release_ticket(count, n);
+#if MERGE
+        if
+        :: n == WARPS_EACH && work >= TILES -> leave(cta) // a warp group has nothing to do any more
+        :: else
+        fi
+#endif
+    }
 #endif
 }
 
