@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explores pipeline.pml with spin for small sizes: run_model.py MODEL_PARAMS [--mutations] [--deep] [--only TEXT]
+"""Explores pipeline.pml and epilogue.pml with spin for small sizes: run_model.py MODEL_PARAMS [--mutations] [--deep] [--only TEXT]
 
 MODEL_PARAMS is the program built from model_params.c. --mutations also breaks the model in ways that must be found;
 --deep explores larger sizes instead. One line per configuration. Exit status 77 without spin, 1 when an expectation failed."""
@@ -62,7 +62,7 @@ CONFIGURATIONS = [
     (ONE_GROUP + BY_4X1, size(2, 2, 2, 0)),
     (ONE_GROUP + BY_4X1 + DYNAMIC, size(2, 2, 1, 0)),
     (COOP + BY_2X2, size(2, 1, 2, 0)),
-    (PINGPONG + BY_2X2, size(2, 1, 1, 0)),
+    (PINGPONG + BY_2X2, size(2, 2, 2, 0)),
     (PINGPONG + BY_2X1, size(2, 2, 2, 0, merge=1)),
     (PINGPONG + BY_2X1 + DYNAMIC, size(2, 2, 2, 0, merge=1)),
     (PINGPONG + BY_2X2, size(2, 2, 2, 0, merge=1)),
@@ -75,6 +75,7 @@ CONFIGURATIONS = [
 
 # Larger ones, for --deep.
 DEEP = [
+    (PINGPONG + BY_4X1 + DYNAMIC, size(2, 3, 1, 0, merge=1)),
     (PINGPONG + BY_4X1 + DYNAMIC, size(2, 2, 1, 0, merge=1)),
     (PINGPONG + BY_1X4 + DYNAMIC, size(2, 2, 1, 0, merge=1)),
     (PINGPONG + BY_2X2, size(2, 4, 3, 0, merge=1)),
@@ -146,6 +147,50 @@ MUTATIONS = [
 ]
 
 
+def epilogue(slab_buffers, c_buffers, cut=0, both=0, tiles=3, slabs=3):
+    return {"TILES": tiles, "SLABS": slabs, "SLAB_BUFFERS": slab_buffers, "C_BUFFERS": c_buffers, "CUT": cut, "BOTH": both}
+
+
+EPILOGUES = [epilogue(slab_buffers, c_buffers) for slab_buffers in (1, 2, 3) for c_buffers in (0, 1, 2)] + [
+    epilogue(slab_buffers, 2, cut, both) for slab_buffers, cut, both in
+    ((1, 1, 0), (2, 1, 0), (3, 1, 0), (2, 1, 1), (1, 2, 0), (2, 2, 0), (3, 2, 0), (2, 2, 1))] + [
+    epilogue(2, 2, 1, 0, 4, 1), epilogue(2, 2, 2, 0, 4, 2), epilogue(3, 2, 1, 0, 4, 4), epilogue(3, 2, 2, 1, 4, 4)]
+
+WAIT_READ = "    HAVE_READ_BUT(SLAB_BUFFERS - 1);\n"
+FIRST_BARRIER, SECOND_BARRIER = "    meet(); // begin\n", "    meet(); // end\n"
+C_PARITY = "PASSES(c_full[used % C_BUFFERS], (used / C_BUFFERS) & 1)"
+ADVANCE = "#if C_BUFFERS > 0\n            source_advance();\n#endif\n"
+COMMIT = "d_step { committed++; count_read_groups() }"
+
+# What is wrong, size, changes.
+EPILOGUE_MUTATIONS = [
+    ("no wait for the stores", epilogue(2, 1), (WAIT_READ, "")),
+    ("one store too many unread", epilogue(1, 0), (WAIT_READ, WAIT_READ.replace(" - 1", ""))),
+    ("one store too many unread", epilogue(2, 1), (WAIT_READ, WAIT_READ.replace(" - 1", ""))),
+    ("the wait for the stores behind the barrier", epilogue(1, 0), (WAIT_READ + FIRST_BARRIER, FIRST_BARRIER + WAIT_READ)),
+    ("no barrier before a slab is filled", epilogue(1, 0), (FIRST_BARRIER, "")),
+    ("no barrier before a slab is filled", epilogue(2, 2), (FIRST_BARRIER, "")),
+    ("no barrier before a slab is filled", epilogue(3, 0), (FIRST_BARRIER, "")),
+    ("no barrier before a slab is stored", epilogue(1, 0), (SECOND_BARRIER, "")),
+    ("no barrier before a slab is stored", epilogue(2, 2), (SECOND_BARRIER, "")),
+    ("C is loaded before the barrier", epilogue(2, 1), ("            slab_end();\n" + ADVANCE,
+                                                        "            source_advance();\n            slab_end();\n")),
+    ("C is loaded before the barrier", epilogue(2, 2), ("            slab_end();\n" + ADVANCE,
+                                                        "            source_advance();\n            slab_end();\n")),
+    ("C is waited for with the wrong parity", epilogue(2, 1), (C_PARITY, C_PARITY.replace("(used /", "1 - (used /"))),
+    ("the parity of C never changes", epilogue(2, 2), (C_PARITY, C_PARITY.replace("(used / C_BUFFERS) & 1", "0"))),
+    ("the parity of C changes with each slab", epilogue(2, 2), (C_PARITY, C_PARITY.replace("/ C_BUFFERS", "/ 1"))),
+    ("nobody waits for C", epilogue(2, 2), (C_PARITY, "skip")),
+    ("the slabs of C are counted from each tile's first", epilogue(2, 2),
+     ("        source_begin();\n", "        source_begin();\n        used = 0;\n")),
+    ("no wait before the exit", epilogue(2, 0), ("    HAVE_READ_BUT(0);\n", "")),
+    ("one store too many unread at the exit", epilogue(2, 0), ("    HAVE_READ_BUT(0);\n", "    HAVE_READ_BUT(1);\n")),
+    ("a cut slab closes no bulk group", epilogue(2, 0, 1),
+     (COMMIT, "if\n        :: !COPIED || BOTH -> " + COMMIT + "\n        :: else\n        fi")),
+    ("a cut slab is not copied", epilogue(2, 0, 2), ("CUT == 2 && slab > 0 -> copy_cut()", "false -> copy_cut()")),
+]
+
+
 class Failure(Exception):
     pass
 
@@ -194,12 +239,14 @@ def explore(model, deep):
 
 
 def with_numbers(model, program, key, sizes):
-    """The model with the plan's numbers and the sizes in the place of params.h."""
-    numbers = plan_numbers(program, key) + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
+    """The model with the sizes and, with a key, the plan's numbers in the place of params.h."""
+    numbers = (plan_numbers(program, key) if key else "") + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
     return mutate(model, [('#include "params.h"\n', numbers)])
 
 
 def describe(key, sizes):
+    if not key:
+        return "epilogue " + " ".join(f"{name.lower()}={value}" for name, value in sizes.items())
     words = f"{key} stages={sizes['STAGES']} tiles={sizes['TILES']} k_tiles={sizes['K_TILES']}"
     for name in "WARPS", "CLUSTERS", "FIRST":
         if sizes[name] != (name != "FIRST"):
@@ -238,17 +285,20 @@ def main():
     if not shutil.which("spin") or not shutil.which("gcc"):
         print("spin and gcc are needed: skipped")
         return 77
-    model = text("pipeline.pml")
+    models = {False: text("epilogue.pml"), True: text("pipeline.pml")}
     good = True
     begin = time.monotonic()
     runs = [("", key, sizes) for key, sizes in (DEEP if options.deep else CONFIGURATIONS)]
-    for what, key, sizes, *changes in runs + (MUTATIONS if options.mutations else []):
-        if "cluster=" not in key:
+    runs += [] if options.deep else [("", "", sizes) for sizes in EPILOGUES]
+    if options.mutations:
+        runs += MUTATIONS + [(what, "", *rest) for what, *rest in EPILOGUE_MUTATIONS]
+    for what, key, sizes, *changes in runs:
+        if key and "cluster=" not in key:
             key += ",cluster=1x1"
         name = f"{what + ': ' if what else ''}{describe(key, sizes)}"
         if options.only in name:
             good &= check(name, what != "", lambda key=key, sizes=sizes, changes=changes: mutate(
-                with_numbers(model, options.model_params, key, sizes), changes), options.deep)
+                with_numbers(models[bool(key)], options.model_params, key, sizes), changes), options.deep)
     print(f"{time.monotonic() - begin:.0f} s in all")
     return 0 if good else 1
 
