@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "templates/fused_params.h"
 #include "templates/params.h"
 
 #define FAKE_CUDA_STATE "fake_cuda_state"
@@ -18,7 +19,7 @@ enum {
     FAKE_LAUNCHES = 64,
     FAKE_MEMSETS = 64,
     FAKE_ATTRIBUTES = 8,
-    FAKE_KERNELS = 16
+    FAKE_KERNELS = 128
 };
 
 /* What the fake writes into a CUtensorMap: the arguments it was made of. */
@@ -39,7 +40,8 @@ struct fake_launch {
     CUlaunchAttribute attributes[FAKE_ATTRIBUTES];
     CUfunction function;
     int device;
-    struct fake_map maps[6];
+    struct fake_map maps[8];
+    struct fused_params fused; /* zeros unless the test says that the kernel has them */
     struct gemm_params params;
 };
 
@@ -47,6 +49,7 @@ struct fake_cuda {
     /* Set by the test. */
     int driver_version, num_devices, major, minor, num_sms, max_clusters;
     int num_maps;        /* arguments of the kernel before its parameters */
+    bool has_fused;      /* struct fused_params stands between them */
     const char *missing; /* the entry point that cuGetProcAddress does not have */
     const char *fails;   /* the function that fails with fail_result ... */
     int fails_from;      /* ... from this call of it on, the first one being 0 */
@@ -64,7 +67,7 @@ struct fake_cuda {
     int num_libraries;               /* loaded and not unloaded */
     int num_allocations;             /* by cuMemAlloc, not freed */
     const void *image;               /* given to cuLibraryLoadData last */
-    char kernels[FAKE_KERNELS][160]; /* names given to cuLibraryGetKernel; a handle points to one */
+    char kernels[FAKE_KERNELS][256]; /* names given to cuLibraryGetKernel; a handle points to one */
     int smem_limit[FAKE_KERNELS][FAKE_DEVICES]; /* by cuKernelSetAttribute */
     CUlaunchConfig occupancy_config;
     unsigned occupancy_cluster;

@@ -153,9 +153,12 @@ CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function
     for (unsigned i = 0; i < config->numAttrs; i++)
         launch->attributes[i] = config->attrs[i];
     launch->config.attrs = launch->attributes;
-    for (int i = 0; i < STATE->num_maps; i++)
-        memcpy(&launch->maps[i], arguments[i], sizeof launch->maps[i]);
-    memcpy(&launch->params, arguments[STATE->num_maps], sizeof launch->params);
+    int at = 0;
+    for (; at < STATE->num_maps; at++)
+        memcpy(&launch->maps[at], arguments[at], sizeof launch->maps[at]);
+    if (STATE->has_fused)
+        memcpy(&launch->fused, arguments[at++], sizeof launch->fused);
+    memcpy(&launch->params, arguments[at], sizeof launch->params);
     pthread_mutex_unlock(&STATE->lock);
     return CUDA_SUCCESS;
 }
