@@ -23,8 +23,12 @@
 static const struct gj_constants constants = {.items = {{"TWO", NULL, 2, NULL},
                                                         {"ZERO", NULL, 0, NULL},
                                                         {"D_TYPE", "bf16", 0, NULL},
-                                                        {"WIDTH", NULL, 64, NULL}},
-                                              .count = 4};
+                                                        {"WIDTH", NULL, 64, NULL},
+                                                        {"SLAB_N", NULL, 64, NULL},
+                                                        {"TAIL_N", NULL, 16, NULL},
+                                                        {"HAS_C", NULL, 0, NULL},
+                                                        {"HAS_D", NULL, 1, NULL}},
+                                              .count = 8};
 
 /* Expands the main template of that length; `other` and `third` are what it may include. */
 static enum gj_status expand_bytes(const char *text, size_t length, const char *other, const char *third,
@@ -153,6 +157,122 @@ static void at_if_keeps_or_drops(void **state)
                    "1\n3\nlarge\n");
 }
 
+/* -- @each ------------------------------------------------------------------------------------------------
+ */
+
+static void each_takes_words_in_groups(void **state)
+{
+    (void)state;
+    assert_expands("@each x of a b c\n${x}\n@end\n", "a\nb\nc\n");
+    assert_expands("@each o O of d D p P\n${o}_of ${O}\n@end\n-\n", "d_of D\np_of P\n-\n");
+    assert_expands("@each o O from of d D params p P fused\nto->${from}->${o}: ${O}\n@end\n",
+                   "to->params->d: D\nto->fused->p: P\n");
+    assert_expands("  @each  x\ty  of  1\t2   3 4  \n${x}.${y}\n  @end\n", "1.2\n3.4\n");
+    assert_expands("@each x of a.b ${TWO} \"c\"\n${x}\n@end\n", "a.b\n${TWO}\n\"c\"\n"); /* not read again */
+    assert_expands("@each x of a of\n${x}\n@end\n", "a\nof\n");
+    assert_expands("@each x of a b\n@end\n", "");
+    assert_expands("@each x of word_of_thirty_one_characters__\n${x}\n@end\n",
+                   "word_of_thirty_one_characters__\n");
+}
+
+static void each_nests_and_hides(void **state)
+{
+    (void)state;
+    assert_expands("@each x of a b\n@each y of 1 2\n${x}${y}\n@end\n@end\n", "a1\na2\nb1\nb2\n");
+    assert_expands("@each x of a b\n@each x of 1\n${x}\n@end\n${x}\n@end\n", "1\na\n1\nb\n");
+    assert_expands("${TWO}\n@each TWO D_TYPE of x y\n${TWO}${D_TYPE}\n@end\n${TWO}${D_TYPE}\n",
+                   "2\nxy\n2bf16\n");
+    assert_expands("@each x of a b\n@for i in 0 .. 1\n${x}${i}\n@end\n@join i in 1 .. 2 sep \",\" per 2\n"
+                   "${x}${i}\n@end\n@end\n",
+                   "a0\na1\na1,a2\nb0\nb1\nb1,b2\n");
+}
+
+/* A word of @each is a part of a name in expressions, wherever those stand. */
+static void words_make_names_in_expressions(void **state)
+{
+    (void)state;
+    assert_expands("@each W w of SLAB slab TAIL tail\n${w}: ${${W}_N / 16}\n@end\n", "slab: 4\ntail: 1\n");
+    assert_expands("@each O o of C c D d\n@if HAS_${O}\n${o}\n@end\n#if !HAS_${O}\nno ${o}\n#endif\n@end\n",
+                   "no c\nd\n");
+    assert_expands("@each W of TAIL\n@for i in ${W}_N - 1 .. ${W}_N / TWO * 2\n${W}${i}\n@end\n"
+                   "@join i in 0 .. ${W}_N / 8 - 1 sep \" + \" per 8\n${i * ${W}_N}\n@end\n@end\n",
+                   "TAIL15\nTAIL16\n0 + 16\n");
+    assert_expands("@each W of SLAB TAIL\n#if ZERO\n#elif ${W}_N == 16\n${W}\n#else\nother\n#endif\n@end\n",
+                   "other\nTAIL\n");
+}
+
+static void braces_nest(void **state)
+{
+    (void)state;
+    assert_expands("${${TWO}}\n", "2\n");
+    assert_expands("${${TWO} + ${WIDTH}} ${1 - ${-TWO}} ${3${TWO}}\n", "66 3 32\n");
+    assert_expands("${(${${${TWO}} * 2} + 1) * ${ TWO }}\n", "10\n");
+    assert_expands("{${TWO}} {${${TWO} + 1}}}\n", "{2} {3}}\n");
+    assert_expands("#if ${TWO} == 2 && ${${TWO} - 2} == 0\na\n#endif\n", "a\n");
+    assert_expands("@for i in ${ZERO} .. ${TWO - 1}\n${i}${${i} + ${TWO} * i}\n@end\n", "00\n13\n");
+}
+
+/* -- @own -------------------------------------------------------------------------------------------------
+ */
+
+static const char own_text[] =
+    "float g(float x) { return ${x}; }\n@end\n#include \"none\"\n\nfloat f(float x)\n"
+    "// SPDX-License-Identifier: x";
+
+static void assert_line(const struct gj_lines *lines, size_t index, const struct gj_asset *asset, int line,
+                        bool verbatim)
+{
+    assert_true(index < lines->count);
+    assert_ptr_equal(lines->items[index].asset, asset);
+    assert_int_equal(lines->items[index].line, line);
+    assert_int_equal(lines->items[index].verbatim, verbatim);
+}
+
+/* The user's lines stay as they are, under the name of their file; what follows them in the template counts
+ * as the line of the function. */
+static void own_lines_stay_as_written(void **state)
+{
+    (void)state;
+    static const char main_text[] = "before\n#include \"" OTHER "\"\nafter ${TWO}\n";
+    static const char other_text[] =
+        "{\n@if TWO\n  @own\n@end\n} ${TWO}\n@join i in 0 .. 1 sep \",\"\n${i}\n@end\n";
+    const struct gj_asset assets[] = {{MAIN, main_text, sizeof main_text - 1},
+                                      {OTHER, other_text, sizeof other_text - 1}};
+    const struct gj_assets all = {assets, COUNT(assets)};
+    const struct gj_own own = {"f", own_text, "mine.cu"};
+    const struct gj_own_source source = gj_own_source_make(&own);
+    assert_int_equal(source.line, 5);
+    struct gj_lines lines = {0};
+    assert_int_equal(gj_expand(&all, MAIN, &constants, &source, &lines, NULL), GJ_OK);
+    char expected[512];
+    snprintf(expected, sizeof expected, "before\n{\n%s\n} 2\n0,\n1\nafter 2\n", own_text);
+    assert_string_equal(lines.text.text, expected);
+    assert_int_equal(lines.count, 12);
+    assert_line(&lines, 0, &assets[0], 1, false);
+    assert_line(&lines, 1, &assets[1], 1, false);
+    for (int i = 0; i < 6; i++)
+        assert_line(&lines, 2 + (size_t)i, &source.asset, 1 + i, true);
+    assert_line(&lines, 8, &source.asset, 5, false);
+    assert_line(&lines, 11, &assets[0], 3, false);
+    gj_lines_free(&lines);
+}
+
+static void an_empty_own_text_is_no_lines(void **state)
+{
+    (void)state;
+    static const char text[] = "a\n@own\nb\n";
+    const struct gj_asset asset = {MAIN, text, sizeof text - 1};
+    const struct gj_assets all = {&asset, 1};
+    const struct gj_own own = {"f", "", NULL};
+    const struct gj_own_source source = gj_own_source_make(&own);
+    struct gj_lines lines = {0};
+    assert_int_equal(gj_expand(&all, MAIN, &constants, &source, &lines, NULL), GJ_OK);
+    assert_string_equal(lines.text.text, "a\nb\n");
+    assert_line(&lines, 0, &asset, 1, false);
+    assert_line(&lines, 1, &source.asset, 1, false);
+    gj_lines_free(&lines);
+}
+
 /* -- #if ------------------------------------------------------------------------------------------------- */
 
 static void hash_if_takes_the_first_branch_that_holds(void **state)
@@ -274,6 +394,12 @@ int main(void)
         cmocka_unit_test(loops_nest),
         cmocka_unit_test(join_makes_lists),
         cmocka_unit_test(at_if_keeps_or_drops),
+        cmocka_unit_test(each_takes_words_in_groups),
+        cmocka_unit_test(each_nests_and_hides),
+        cmocka_unit_test(words_make_names_in_expressions),
+        cmocka_unit_test(braces_nest),
+        cmocka_unit_test(own_lines_stay_as_written),
+        cmocka_unit_test(an_empty_own_text_is_no_lines),
         cmocka_unit_test(hash_if_takes_the_first_branch_that_holds),
         cmocka_unit_test(hash_ifs_nest),
         cmocka_unit_test(directives_mix),

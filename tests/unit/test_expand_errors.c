@@ -179,6 +179,64 @@ static void loops_are_checked(void **state)
     assert_fails("\n@join i in 0 .. 3 sep \",\"\n${i}\n${i}\n@end\n", 2, "one line");
 }
 
+static void each_is_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *part;
+    } cases[] = {
+        {"@each", "expected VARIABLE of WORDS"},
+        {"@each x", "expected VARIABLE of WORDS"},
+        {"@each x of", "expected VARIABLE of WORDS"},
+        {"@each of a b", "expected VARIABLE of WORDS"},
+        {"@each x in a b", "expected VARIABLE of WORDS"},
+        {"@each x yof a b", "expected VARIABLE of WORDS"},
+        {"@each w x y z of a b c d", "more than three variables"},
+        {"@each 2x of a", "bad loop variable"},
+        {"@each x, y of a b", "bad loop variable"},
+        {"@each x ${D_TYPE} of a b", "bad loop variable"},
+        {"@each a_name_of_thirty_two_characters_ of a", "bad loop variable"},
+        {"@each x y of a", "a word is missing or too long"},
+        {"@each x y of a b c", "a word is missing or too long"},
+        {"@each x y z of a b c d e", "a word is missing or too long"},
+        {"@each x of a_word_of_thirty_two_characters_", "a word is missing or too long"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "a\n%s\n12 x\n@end\n", cases[i].head);
+        assert_fails(text, 2, cases[i].part);
+    }
+    assert_fails("\n@each x of a b\n${x}\n", 2, "no @end");
+    assert_fails("@each x of a b\n@end\n${x}\n", 3, "\"x\"");
+    assert_fails("@each x of a b\n${y}\n@end\n", 2, "\"y\"");
+    assert_fails("@each x of TWO D\n-\n@if ${x}\n@end\n@end\n", 3, "\"D\"");
+    assert_fails("@each x of TWO ZERO\n${1 / ${x}}\n@end\n", 2, "division by zero");
+    assert_fails("@each x of a\n#if ${x}_N\n#endif\n@end\n", 2, "\"a_N\"");
+    assert_fails("@each x of a\n@for i in 0 .. ${x}_N\n@end\n@end\n", 2, "\"a_N\"");
+    assert_fails("@each x of a\n@join i in 0 .. 1 sep \",\"\n${${x}_N}\n@end\n@end\n", 3, "\"a_N\"");
+}
+
+static void nested_braces_are_checked(void **state)
+{
+    (void)state;
+    assert_fails("a\n${${TWO}\n", 2, "\"${\" without \"}\"");
+    assert_fails("#if ${TWO\n#endif\n", 1, "\"${\" without \"}\"");
+    assert_fails("@if ${${TWO}\n@end\n", 1, "\"${\" without \"}\"");
+    assert_fails("${ {TWO} }\n", 1, "{");
+    assert_fails("${${}}\n", 1, "ends early");
+    assert_fails("${${UNKNOWN} + 1}\n", 1, "\"UNKNOWN\"");
+    assert_fails("${${D_TYPE}}\n", 1, "\"bf16\"");
+    assert_fails("${TWO $ TWO}\n", 1, "$");
+}
+
+static void own_needs_a_function(void **state)
+{
+    (void)state;
+    assert_fails("a\n  @own\nb\n", 2, "there is no own function");
+    assert_fails_in(OTHER, "#include \"" OTHER "\"\n", "@if TWO\n@own\n@end\n", 2,
+                    "there is no own function");
+}
+
 /* The last value of long: counting up to it must not overflow. */
 static void largest_bound_ends(void **state)
 {
@@ -265,10 +323,17 @@ static void a_missing_root_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directives_come_in_pairs),   cmocka_unit_test(expressions_are_checked),
-        cmocka_unit_test(loops_are_checked),          cmocka_unit_test(largest_bound_ends),
-        cmocka_unit_test(includes_are_checked),       cmocka_unit_test(the_included_file_is_named),
-        cmocka_unit_test(deep_nesting_is_refused),    cmocka_unit_test(zero_bytes_are_survived),
+        cmocka_unit_test(directives_come_in_pairs),
+        cmocka_unit_test(expressions_are_checked),
+        cmocka_unit_test(each_is_checked),
+        cmocka_unit_test(nested_braces_are_checked),
+        cmocka_unit_test(own_needs_a_function),
+        cmocka_unit_test(loops_are_checked),
+        cmocka_unit_test(largest_bound_ends),
+        cmocka_unit_test(includes_are_checked),
+        cmocka_unit_test(the_included_file_is_named),
+        cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(zero_bytes_are_survived),
         cmocka_unit_test(a_missing_root_is_an_error),
     };
     return cmocka_run_group_tests_name("expand_errors", tests, NULL, NULL);
