@@ -95,7 +95,7 @@ static struct line take_word(struct line *text)
 #define EACH_VARIABLES_MAX 3
 #define WORD_MAX 32
 
-/* `@each V [W] of WORDS`: the body once for each word, or for each group of words. */
+/* `@each V [W [X]] of WORDS`: the body once for each word, or for each group of words. */
 enum gj_status gj_expand_each(struct expander *expander, const struct source *source, int index,
                               struct line text, int end)
 {

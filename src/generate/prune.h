@@ -22,7 +22,7 @@ bool gj_name_set_has(const struct gj_name_set *names, const char *at, size_t len
 void gj_name_set_free(struct gj_name_set *names);
 
 /* Writes the lines to keep to *kept and the identifiers that they use to *used, which points into
- * lines->text. Lines of the asset `verbatim` (NULL: none) are somebody else's: kept, and their braces don't
+ * lines->text. Lines of an asset marked verbatim are somebody else's: kept, and their braces don't
  * count. Returns false when memory runs out. */
 bool gj_prune(const struct gj_lines *lines, struct gj_lines *kept, struct gj_name_set *used);
 

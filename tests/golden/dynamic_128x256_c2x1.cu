@@ -492,16 +492,19 @@ DEVICE u32 queue_parity(const struct tile_queue *queue)
     return queue->count / QUEUE_SLOTS & 1;
 }
 
-// One thread, or a whole warp with its lane 0 releasing: reads the next ticket.
-DEVICE void queue_read(struct tile_queue *queue, u32 smem, bool releases)
+// Waits for the next ticket and reads it; the reader, or one lane of the warp that reads, then releases its slot.
+DEVICE void queue_read(struct tile_queue *queue, u32 smem)
 {
-    const u32 slot = queue_slot(queue), empty = smem + QUEUE_EMPTY_BARRIERS + 8 * slot;
+    const u32 slot = queue_slot(queue);
     mbarrier_wait(smem + QUEUE_FULL_BARRIERS + 8 * slot, queue_parity(queue));
     queue->work = load_shared_word(smem + SMEM_QUEUE + 4 * slot);
-    queue->count++;
     fence_proxy_async_shared(); // the read comes before the asynchronous write that reuses the slot
-    if (releases)
-        mbarrier_arrive_cluster(cluster_address(empty, 0));
+}
+
+DEVICE void queue_release(const struct tile_queue *queue, u32 smem)
+{
+    const u32 empty = smem + QUEUE_EMPTY_BARRIERS + 8 * queue_slot(queue);
+    mbarrier_arrive_cluster(cluster_address(empty, 0));
 }
 
 // One thread. Tells every CTA of the cluster the ticket of a slot.
@@ -516,7 +519,9 @@ DEVICE void queue_send(u32 smem, u32 slot, u32 work)
 DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_params *params, u32 rank)
 {
     if (rank != 0) {
-        queue_read(queue, smem, true);
+        queue_read(queue, smem);
+        queue_release(queue, smem);
+        queue->count++;
         return;
     }
     const u32 slot = queue_slot(queue);
@@ -530,7 +535,11 @@ DEVICE void queue_produce(struct tile_queue *queue, u32 smem, const struct gemm_
 DEVICE void queue_next(struct tile_queue *queue, u32 smem)
 {
     __syncwarp();
-    queue_read(queue, smem, threadIdx.x % 32 == 0);
+    queue_read(queue, smem);
+    __syncwarp(); // every lane has its ticket before the slot is given back
+    if (threadIdx.x % 32 == 0)
+        queue_release(queue, smem);
+    queue->count++;
 }
 
 // The producer of the first CTA waits until everyone has read every ticket: until then arrivals are under way.
