@@ -44,6 +44,19 @@ void gj_strbuf_add(struct gj_strbuf *buf, const char *text, size_t length)
     buf->text[buf->length] = '\0';
 }
 
+void gj_strbuf_add_line(struct gj_strbuf *buf, const char *text, size_t length)
+{
+    if (length == SIZE_MAX || !reserve(buf, length + 1)) {
+        buf->failed = true;
+        return;
+    }
+    if (length > 0)
+        memcpy(buf->text + buf->length, text, length);
+    buf->length += length + 1;
+    buf->text[buf->length - 1] = '\n';
+    buf->text[buf->length] = '\0';
+}
+
 void gj_strbuf_puts(struct gj_strbuf *buf, const char *text)
 {
     gj_strbuf_add(buf, text, strlen(text));

@@ -16,6 +16,8 @@ struct gj_strbuf {
 };
 
 void gj_strbuf_add(struct gj_strbuf *buf, const char *text, size_t length);
+/* The text and a newline. */
+void gj_strbuf_add_line(struct gj_strbuf *buf, const char *text, size_t length);
 void gj_strbuf_puts(struct gj_strbuf *buf, const char *text);
 void gj_strbuf_printf(struct gj_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void gj_strbuf_vprintf(struct gj_strbuf *buf, const char *format, va_list args)

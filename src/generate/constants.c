@@ -2,6 +2,8 @@
 /* From plan numbers to the constants of a unit. */
 #include "generate/constants.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 static void add(struct gj_constants *constants, const char *name, long value, const char *comment)
@@ -239,7 +241,7 @@ static void add_offsets(const struct gj_plan *plan, struct gj_constants *constan
 
 void gj_constants_make(const struct gj_plan *plan, struct gj_constants *constants)
 {
-    constants->count = 0;
+    constants->count = constants->num_indexed = 0;
     add_text(constants, "KERNEL_NAME", plan->entry_name);
     add_text(constants, "A_TYPE", gj_dtype_name(plan->kernel.a.dtype));
     add_text(constants, "B_TYPE", gj_dtype_name(plan->kernel.b.dtype));
@@ -254,11 +256,38 @@ void gj_constants_make(const struct gj_plan *plan, struct gj_constants *constant
     add_offsets(plan, constants);
 }
 
+static bool is_named(const struct gj_constant *constant, const char *name, size_t length)
+{
+    return constant->name[0] == name[0] && strncmp(constant->name, name, length) == 0 &&
+           constant->name[length] == '\0';
+}
+
+/* The slot of a name, with its constant's number plus one, or 0. */
+static unsigned char *find_slot(const struct gj_constants *constants, const char *name, size_t length)
+{
+    size_t i = gj_hash64(name, length) % GJ_CONSTANTS_SLOTS;
+    while (constants->slots[i] != 0 && !is_named(&constants->items[constants->slots[i] - 1], name, length))
+        i = (i + 1) % GJ_CONSTANTS_SLOTS;
+    return (unsigned char *)&constants->slots[i];
+}
+
+void gj_constants_index(struct gj_constants *constants)
+{
+    _Static_assert(GJ_CONSTANTS_MAX < 256 && 2 * GJ_CONSTANTS_MAX < GJ_CONSTANTS_SLOTS, "slots are bytes");
+    memset(constants->slots, 0, sizeof constants->slots);
+    for (int i = 0; i < constants->count; i++) {
+        const char *const name = constants->items[i].name;
+        *find_slot(constants, name, strlen(name)) = (unsigned char)(i + 1);
+    }
+    constants->num_indexed = constants->count;
+}
+
 const struct gj_constant *gj_constants_find(const struct gj_constants *constants, const char *name,
                                             size_t length)
 {
-    for (int i = constants->count - 1; i >= 0; i--)
-        if (strncmp(constants->items[i].name, name, length) == 0 && constants->items[i].name[length] == '\0')
+    for (int i = constants->count - 1; i >= constants->num_indexed; i--)
+        if (is_named(&constants->items[i], name, length))
             return &constants->items[i];
-    return NULL;
+    const unsigned char slot = constants->num_indexed > 0 ? *find_slot(constants, name, length) : 0;
+    return slot ? &constants->items[slot - 1] : NULL;
 }

@@ -16,10 +16,13 @@ struct gj_constant {
 };
 
 #define GJ_CONSTANTS_MAX 192
+#define GJ_CONSTANTS_SLOTS 512
 
 struct gj_constants {
     struct gj_constant items[GJ_CONSTANTS_MAX];
     int count;
+    int num_indexed; /* the first of them, which are found through slots */
+    unsigned char slots[GJ_CONSTANTS_SLOTS];
 };
 
 /* All constants of a plan; strings point into *plan or are static. */
@@ -27,6 +30,9 @@ void gj_constants_make(const struct gj_plan *plan, struct gj_constants *constant
 
 /* One more word; name and text are borrowed. */
 void gj_constants_add_text(struct gj_constants *constants, const char *name, const char *text);
+
+/* Makes finding the constants that are there now fast; those that are added later hide them. */
+void gj_constants_index(struct gj_constants *constants);
 
 /* The last constant of that name (loop variables hide others), or NULL. */
 const struct gj_constant *gj_constants_find(const struct gj_constants *constants, const char *name,

@@ -37,14 +37,17 @@ struct line gj_line_trim(struct line line)
 /* Whether a line starts with a word such as "#if" or "@for"; *rest is what follows it. */
 bool gj_line_starts_with(struct line line, const char *word, struct line *rest)
 {
-    const struct line trimmed = gj_line_trim(line);
+    const char *at = line.at, *const end = line.at + line.length;
+    while (at < end && isspace((unsigned char)*at))
+        at++;
     const size_t length = strlen(word);
-    if (trimmed.length < length || memcmp(trimmed.at, word, length) != 0)
+    if ((size_t)(end - at) < length || *at != *word || memcmp(at, word, length) != 0)
         return false;
-    if (trimmed.length > length && (isalnum((unsigned char)trimmed.at[length]) || trimmed.at[length] == '_'))
+    at += length;
+    if (at < end && (isalnum((unsigned char)*at) || *at == '_'))
         return false;
     if (rest != NULL)
-        *rest = gj_line_trim((struct line){trimmed.at + length, trimmed.length - length});
+        *rest = gj_line_trim((struct line){at, (size_t)(end - at)});
     return true;
 }
 
@@ -95,6 +98,29 @@ static const char *closing_brace(const char *at, const char *end)
     return NULL;
 }
 
+/* Whether a text can be the name of a constant, and not an expression. */
+static bool is_name(struct line text)
+{
+    bool good = text.length > 0;
+    for (size_t i = 0; i < text.length && good; i++)
+        good = isalnum((unsigned char)text.at[i]) || text.at[i] == '_';
+    return good;
+}
+
+/* printf is a tenth of a unit's time otherwise. */
+static void add_number(struct gj_strbuf *out, long value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    unsigned long rest = value < 0 ? 0 - (unsigned long)value : (unsigned long)value;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        *--at = '-';
+    gj_strbuf_add(out, at, (size_t)(digits + sizeof digits - at));
+}
+
 /* Replaces ${expression} and ${WORD} in a line. */
 enum gj_status gj_expand_substitute(struct expander *expander, const struct source *source, int index,
                                     struct line line, struct gj_strbuf *out)
@@ -113,13 +139,14 @@ enum gj_status gj_expand_substitute(struct expander *expander, const struct sour
         gj_strbuf_add(out, at, (size_t)(open - at));
         const struct line inner = gj_line_trim((struct line){open + 2, (size_t)(close - open - 2)});
         const struct gj_constant *const constant =
-            gj_constants_find(&expander->constants, inner.at, inner.length);
-        long value;
+            is_name(inner) ? gj_constants_find(&expander->constants, inner.at, inner.length) : NULL;
         if (constant != NULL && constant->text != NULL) {
             gj_strbuf_puts(out, constant->text);
         } else {
-            GJ_TRY(gj_expand_value(expander, source, index, inner, &value));
-            gj_strbuf_printf(out, "%ld", value);
+            long value = constant ? constant->value : 0;
+            if (constant == NULL)
+                GJ_TRY(gj_expand_value(expander, source, index, inner, &value));
+            add_number(out, value);
         }
         at = close + 1;
     }
@@ -160,6 +187,8 @@ static int find_end(const struct source *source, int from, int to, const char *c
 {
     int depth = 0;
     for (int i = from; i < to; i++) {
+        if (source->firsts[i] != *closer)
+            continue;
         for (int o = 0; openers[o] != NULL; o++)
             if (gj_line_starts_with(source->lines[i], openers[o], NULL))
                 depth++;
@@ -180,6 +209,10 @@ static enum gj_status expand_if(struct expander *expander, const struct source *
     while (at < end) {
         int next = at + 1;
         while (next < end) {
+            if (source->firsts[next] != '#') {
+                next++;
+                continue;
+            }
             if (gj_line_starts_with(source->lines[next], "#if", NULL))
                 next = find_end(source, next + 1, end, hash_openers, "#endif");
             else if (gj_line_starts_with(source->lines[next], "#elif", NULL) ||
@@ -204,28 +237,46 @@ static enum gj_status expand_if(struct expander *expander, const struct source *
     return GJ_OK;
 }
 
+/* Room for the lines of a file. */
+static bool source_init(struct source *source, const struct gj_asset *asset)
+{
+    const char *const end = asset->text + asset->length;
+    size_t most = 1; /* the last line needs no newline */
+    for (const char *at = asset->text; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+        most++;
+    *source = (struct source){.asset = asset};
+    source->lines = malloc(most * (sizeof *source->lines + 1));
+    source->firsts = source->lines ? (char *)(source->lines + most) : NULL;
+    return source->lines != NULL;
+}
+
+static char first_of(struct line line)
+{
+    for (size_t i = 0; i < line.length; i++)
+        if (!isspace((unsigned char)line.at[i]))
+            return line.at[i];
+    return '\0';
+}
+
 static enum gj_status expand_file(struct expander *expander, const struct gj_asset *asset)
 {
-    struct source source = {.asset = asset};
-    const char *const end = asset->text + asset->length;
-    size_t newlines = 0;
-    for (const char *c = asset->text; c < end; c++)
-        newlines += *c == '\n';
-    source.lines = calloc(newlines + 1, sizeof *source.lines);
-    if (source.lines == NULL)
+    struct source source;
+    if (!source_init(&source, asset))
         GJ_FAIL(expander->error, GJ_ERR_NO_MEMORY, GJ_STAGE_GENERATE, "no memory for %s", asset->path);
-    for (const char *at = asset->text; at < end;) { /* the last line needs no newline */
+    const char *const end = asset->text + asset->length;
+    const bool has_zero = memchr(asset->text, '\0', asset->length) != NULL;
+    enum gj_status status = GJ_OK;
+    for (const char *at = asset->text; at < end && status == GJ_OK;) {
         const char *const newline = memchr(at, '\n', (size_t)(end - at));
         const struct line line = {at, (size_t)((newline ? newline : end) - at)};
+        source.firsts[source.count] = first_of(line);
         source.lines[source.count++] = line;
-        if (memchr(line.at, '\0', line.length) != NULL) {
-            const enum gj_status status = gj_expand_fail(expander, &source, source.count - 1, "a zero byte");
-            free(source.lines);
-            return status;
-        }
+        if (has_zero && memchr(line.at, '\0', line.length) != NULL)
+            status = gj_expand_fail(expander, &source, source.count - 1, "a zero byte");
         at += line.length + 1;
     }
-    const enum gj_status status = gj_expand_range(expander, &source, 0, source.count);
+    if (status == GJ_OK)
+        status = gj_expand_range(expander, &source, 0, source.count);
     free(source.lines);
     return status;
 }
@@ -287,9 +338,9 @@ static enum gj_status expand_line(struct expander *expander, const struct source
 {
     const int at = *index;
     const struct line line = source->lines[at];
-    struct line rest = gj_line_trim(line);
-    if (rest.length == 0 ||
-        strchr("#@/", *rest.at) == NULL) /* no directive, nothing to leave out: most lines */
+    const char first = source->firsts[at];
+    struct line rest;
+    if (first != '#' && first != '@' && first != '/') /* no directive, nothing to leave out: most lines */
         return emit(expander, source, at);
     if (gj_line_starts_with(line, "#pragma once", NULL) ||
         gj_line_starts_with(line, "// SPDX-License-Identifier", NULL) ||
@@ -342,6 +393,7 @@ enum gj_status gj_expand(const struct gj_assets *assets, const char *path,
     const struct gj_asset *const asset = gj_assets_find(assets, path, strlen(path));
     if (asset == NULL)
         GJ_FAIL(error, GJ_ERR_GENERATE, GJ_STAGE_GENERATE, "there is no template %s", path);
+    gj_constants_index(&expander.constants);
     expander.included[expander.num_included++] = asset;
     GJ_TRY(expand_file(&expander, asset));
     if (lines->failed || lines->text.failed)

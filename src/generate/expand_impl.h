@@ -20,6 +20,7 @@ struct line {
 struct source {
     const struct gj_asset *asset;
     struct line *lines;
+    char *firsts; /* of each line the first character that is no space, or 0: tells directives fast */
     int count;
 };
 

@@ -49,12 +49,15 @@ static void skip_space(struct parser *parser)
 static const char *take_operator(struct parser *parser, int level)
 {
     skip_space(parser);
+    if (parser->at == parser->end)
+        return NULL;
     for (int i = 0; i < 5 && levels[level][i] != NULL; i++) {
-        const size_t length = strlen(levels[level][i]);
-        if ((size_t)(parser->end - parser->at) >= length &&
-            memcmp(parser->at, levels[level][i], length) == 0) {
-            parser->at += length;
-            return levels[level][i];
+        const char *const operator= levels[level][i];
+        if (*parser->at != operator[0])
+            continue;
+        if (operator[1] == '\0' ||(parser->at + 1 < parser->end && parser->at[1] == operator[1])) {
+            parser->at += operator[1] == '\0' ? 1 : 2;
+            return operator;
         }
     }
     return NULL;

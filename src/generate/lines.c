@@ -8,7 +8,7 @@ void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const
                   int line)
 {
     if (lines->count == lines->capacity) {
-        const size_t capacity = lines->capacity ? 2 * lines->capacity : 1024;
+        const size_t capacity = lines->capacity ? 2 * lines->capacity : 2048; /* most units have less */
         struct gj_unit_line *const grown = realloc(lines->items, capacity * sizeof *grown);
         if (grown == NULL) {
             lines->failed = true;
@@ -18,8 +18,8 @@ void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const
         lines->capacity = capacity;
     }
     lines->items[lines->count++] = (struct gj_unit_line){asset, line, false};
-    gj_strbuf_add(&lines->text, text, length);
-    gj_strbuf_add(&lines->text, "\n", 1);
+    lines->num_blank += length == 0;
+    gj_strbuf_add_line(&lines->text, text, length);
 }
 
 void gj_lines_free(struct gj_lines *lines)

@@ -11,7 +11,8 @@ struct gj_lines {
     struct gj_strbuf text;
     struct gj_unit_line *items;
     size_t count, capacity;
-    bool failed; /* memory ran out */
+    size_t num_blank; /* lines of no character */
+    bool failed;      /* memory ran out */
 };
 
 void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const struct gj_asset *asset,

@@ -6,21 +6,40 @@
  * kept; any other paragraph always. */
 #include "generate/prune.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { LETTER = 1, DIGIT = 2 };
+
+/* What may stand in an identifier; the locale has no say. */
+static const unsigned char name_classes[256] = {
+    ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER, ['_'] = LETTER, ['0' ... '9'] = DIGIT};
+
+static unsigned char name_class(char c)
+{
+    return name_classes[(unsigned char)c];
+}
+
+/* FNV-1a, one character at a time. */
+#define HASH_START ((size_t)14695981039346656037u)
+
+static size_t hash_next(size_t hash, char c)
+{
+    return (hash ^ (unsigned char)c) * (size_t)1099511628211u;
+}
+
 static size_t name_hash(const char *at, size_t length)
 {
-    size_t hash = 14695981039346656037u;
+    size_t hash = HASH_START;
     for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)at[i]) * 1099511628211u;
+        hash = hash_next(hash, at[i]);
     return hash;
 }
 
-static struct gj_name *name_slot(const struct gj_name_set *names, const char *at, size_t length)
+/* The place of a name of this hash, free or its own. */
+static struct gj_name *name_slot(const struct gj_name_set *names, const char *at, size_t length, size_t hash)
 {
-    size_t i = name_hash(at, length) & (names->capacity - 1);
+    size_t i = hash & (names->capacity - 1);
     while (names->slots[i].at != NULL &&
            (names->slots[i].length != length || memcmp(names->slots[i].at, at, length) != 0))
         i = (i + 1) & (names->capacity - 1);
@@ -29,7 +48,7 @@ static struct gj_name *name_slot(const struct gj_name_set *names, const char *at
 
 bool gj_name_set_has(const struct gj_name_set *names, const char *at, size_t length)
 {
-    return names->capacity > 0 && name_slot(names, at, length)->at != NULL;
+    return names->capacity > 0 && name_slot(names, at, length, name_hash(at, length))->at != NULL;
 }
 
 void gj_name_set_free(struct gj_name_set *names)
@@ -47,63 +66,48 @@ static void name_set_grow(struct gj_name_set *names)
         names->failed = true;
         return;
     }
-    for (size_t i = 0; i < names->capacity; i++)
-        if (names->slots[i].at != NULL)
-            *name_slot(&grown, names->slots[i].at, names->slots[i].length) = names->slots[i];
+    for (size_t i = 0; i < names->capacity; i++) {
+        const struct gj_name name = names->slots[i];
+        if (name.at != NULL)
+            *name_slot(&grown, name.at, name.length, name_hash(name.at, name.length)) = name;
+    }
     free(names->slots);
     *names = grown;
 }
 
-static void name_set_add(struct gj_name_set *names, const char *at, size_t length)
+static void name_set_add(struct gj_name_set *names, const char *at, size_t length, size_t hash)
 {
     if (2 * names->count >= names->capacity)
         name_set_grow(names);
     if (names->failed)
         return;
-    struct gj_name *const slot = name_slot(names, at, length);
+    struct gj_name *const slot = name_slot(names, at, length, hash);
     if (slot->at == NULL) {
         *slot = (struct gj_name){at, length};
         names->count++;
     }
 }
 
-static bool is_name_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* Adds every identifier of a text, except in // comments. */
 static void name_set_add_text(struct gj_name_set *names, const char *at, const char *end)
 {
     while (at < end) {
-        if (at + 1 < end && at[0] == '/' && at[1] == '/') {
-            while (at < end && *at != '\n')
-                at++;
-        } else if (isalpha((unsigned char)*at) || *at == '_') {
-            const char *const start = at;
-            while (at < end && is_name_char(*at))
-                at++;
-            name_set_add(names, start, (size_t)(at - start));
-        } else if (isdigit((unsigned char)*at)) {
-            while (at < end && is_name_char(*at))
-                at++;
-        } else {
-            at++;
+        const char *const start = at;
+        const unsigned char class = name_class(*at++);
+        size_t hash = hash_next(HASH_START, *start);
+        if (class == 0) {
+            if (*start == '/' && at < end && *at == '/') {
+                const char *const newline = memchr(at, '\n', (size_t)(end - at));
+                at = newline ? newline : end;
+            }
+            continue;
         }
+        for (; at < end && name_class(*at) != 0; at++)
+            hash = hash_next(hash, *at);
+        if (class == LETTER)
+            name_set_add(names, start, (size_t)(at - start), hash);
     }
 }
-
-struct paragraph {
-    size_t first_line, end_line;
-    const char *at, *end;
-    struct gj_name defines; /* at NULL: nothing that could be left out */
-    bool comment_only, kept;
-};
-
-struct paragraphs {
-    struct paragraph *items;
-    size_t count;
-};
 
 static bool line_starts(const char *at, const char *end, const char *word)
 {
@@ -123,13 +127,13 @@ static struct gj_name defined_name(const char *at, const char *end)
         }
         while (at < end && *at == ' ')
             at++;
-        for (cut = at; cut < end && is_name_char(*cut);)
+        for (cut = at; cut < end && name_class(*cut);)
             cut++;
     } else if (line_starts(at, end, "DEVICE ") || line_starts(at, end, "template <")) {
         cut = memchr(at, '(', (size_t)(end - at));
         if (cut == NULL)
             return (struct gj_name){0};
-        for (at = cut; is_name_char(at[-1]);)
+        for (at = cut; name_class(at[-1]);)
             at--;
     }
     return cut == NULL || cut == at ? (struct gj_name){0} : (struct gj_name){at, (size_t)(cut - at)};
@@ -147,7 +151,15 @@ static bool is_comment(const char *at, const char *end, bool *in_block)
     return block || at == end || line_starts(at, end, "//") || line_starts(at, end, "/*");
 }
 
-static void cut_paragraphs(const struct gj_lines *lines, struct paragraphs *out)
+static int count_of(const char *at, const char *end, char wanted)
+{
+    int count = 0;
+    for (; (at = memchr(at, wanted, (size_t)(end - at))) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void cut_paragraphs(const struct gj_lines *lines, struct gj_paragraphs *out)
 {
     const char *at = lines->text.text;
     int depth = 0;
@@ -160,8 +172,8 @@ static void cut_paragraphs(const struct gj_lines *lines, struct paragraphs *out)
         } else {
             if (!open)
                 out->items[out->count++] =
-                    (struct paragraph){.first_line = i, .at = at, .comment_only = true};
-            struct paragraph *const paragraph = &out->items[out->count - 1];
+                    (struct gj_paragraph){.first_line = i, .at = at, .comment_only = true};
+            struct gj_paragraph *const paragraph = &out->items[out->count - 1];
             open = true;
             paragraph->end_line = i + 1;
             paragraph->end = end + 1;
@@ -171,21 +183,21 @@ static void cut_paragraphs(const struct gj_lines *lines, struct paragraphs *out)
                 paragraph->comment_only = false;
                 paragraph->defines = defined_name(at, end);
             }
-            for (const char *c = at; !comment && !verbatim && c < end; c++)
-                depth += (*c == '{') - (*c == '}');
+            if (!comment && !verbatim)
+                depth += count_of(at, end, '{') - count_of(at, end, '}');
         }
         at = end + 1;
     }
 }
 
 /* Keeps paragraphs until nothing changes: first those that stand for themselves, then what they name. */
-static void mark_used(struct paragraphs *paragraphs, struct gj_name_set *used)
+static void mark_used(struct gj_paragraphs *paragraphs, struct gj_name_set *used)
 {
     bool changed = true;
     while (changed && !used->failed) {
         changed = false;
         for (size_t i = 0; i < paragraphs->count; i++) {
-            struct paragraph *const p = &paragraphs->items[i];
+            struct gj_paragraph *const p = &paragraphs->items[i];
             const bool wanted = !p->comment_only && (p->defines.at == NULL ||
                                                      gj_name_set_has(used, p->defines.at, p->defines.length));
             if (p->kept || !wanted)
@@ -197,45 +209,51 @@ static void mark_used(struct paragraphs *paragraphs, struct gj_name_set *used)
     }
 }
 
-/* A file's opening comment stays when anything else of the file does. */
-static void mark_comments(const struct gj_lines *lines, struct paragraphs *paragraphs)
+/* Files of which something is kept. */
+struct files {
+    const struct gj_asset *items[64]; /* more than a unit has; beyond them comments go */
+    size_t count;
+};
+
+static bool files_have(const struct files *files, const struct gj_asset *asset)
 {
+    for (size_t i = files->count; i-- > 0;)
+        if (files->items[i] == asset)
+            return true;
+    return false;
+}
+
+/* A file's comments stay when anything else of the file does. */
+static void mark_comments(const struct gj_lines *lines, struct gj_paragraphs *paragraphs)
+{
+    struct files files = {.count = 0};
     for (size_t i = 0; i < paragraphs->count; i++) {
-        struct paragraph *const p = &paragraphs->items[i];
-        for (size_t j = 0; p->comment_only && !p->kept && j < paragraphs->count; j++) {
-            const struct paragraph *const other = &paragraphs->items[j];
-            p->kept = other->kept && !other->comment_only &&
-                      lines->items[other->first_line].asset == lines->items[p->first_line].asset;
-        }
+        const struct gj_paragraph *const p = &paragraphs->items[i];
+        const struct gj_asset *const asset = lines->items[p->first_line].asset;
+        if (p->kept && !p->comment_only && files.count < sizeof files.items / sizeof files.items[0] &&
+            !files_have(&files, asset))
+            files.items[files.count++] = asset;
+    }
+    for (size_t i = 0; i < paragraphs->count; i++) {
+        struct gj_paragraph *const p = &paragraphs->items[i];
+        if (p->comment_only)
+            p->kept = files_have(&files, lines->items[p->first_line].asset);
     }
 }
 
-static void write_kept(const struct gj_lines *lines, const struct paragraphs *paragraphs,
-                       struct gj_lines *kept)
+bool gj_prune(const struct gj_lines *lines, struct gj_paragraphs *paragraphs, struct gj_name_set *used)
 {
-    for (size_t i = 0; i < paragraphs->count; i++) {
-        const struct paragraph *const p = &paragraphs->items[i];
-        if (!p->kept)
-            continue;
-        gj_lines_add(kept, "", 0, NULL, 0);
-        const char *at = p->at;
-        for (size_t l = p->first_line; l < p->end_line; l++) {
-            const char *const end = strchr(at, '\n');
-            gj_lines_add(kept, at, (size_t)(end - at), lines->items[l].asset, lines->items[l].line);
-            at = end + 1;
-        }
-    }
-}
-
-bool gj_prune(const struct gj_lines *lines, struct gj_lines *kept, struct gj_name_set *used)
-{
-    struct paragraphs paragraphs = {.items = calloc(lines->count + 1, sizeof(struct paragraph))};
-    if (paragraphs.items == NULL)
+    *paragraphs = (struct gj_paragraphs){.items = calloc(lines->num_blank + 1, sizeof(struct gj_paragraph))};
+    if (paragraphs->items == NULL)
         return false;
-    cut_paragraphs(lines, &paragraphs);
-    mark_used(&paragraphs, used);
-    mark_comments(lines, &paragraphs);
-    write_kept(lines, &paragraphs, kept);
-    free(paragraphs.items);
-    return !used->failed && !kept->failed && !kept->text.failed;
+    cut_paragraphs(lines, paragraphs);
+    mark_used(paragraphs, used);
+    mark_comments(lines, paragraphs);
+    return !used->failed;
+}
+
+void gj_paragraphs_free(struct gj_paragraphs *paragraphs)
+{
+    free(paragraphs->items);
+    *paragraphs = (struct gj_paragraphs){0};
 }

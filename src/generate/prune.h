@@ -21,9 +21,23 @@ struct gj_name_set {
 bool gj_name_set_has(const struct gj_name_set *names, const char *at, size_t length);
 void gj_name_set_free(struct gj_name_set *names);
 
-/* Writes the lines to keep to *kept and the identifiers that they use to *used, which points into
- * lines->text. Lines of an asset marked verbatim are somebody else's: kept, and their braces don't
- * count. Returns false when memory runs out. */
-bool gj_prune(const struct gj_lines *lines, struct gj_lines *kept, struct gj_name_set *used);
+/* A run of lines that ends at a blank line outside braces. */
+struct gj_paragraph {
+    size_t first_line, end_line;
+    const char *at, *end;   /* its text, with the last newline */
+    struct gj_name defines; /* at NULL: nothing that could be left out */
+    bool comment_only, kept;
+};
+
+struct gj_paragraphs {
+    struct gj_paragraph *items;
+    size_t count;
+};
+
+/* Cuts lines into paragraphs, which point into them, and marks those to keep; the identifiers that these use
+ * go to *used, which points into lines->text. Lines of an asset marked verbatim are somebody else's: kept,
+ * and their braces don't count. Returns false when memory runs out; *paragraphs is to be freed either way. */
+bool gj_prune(const struct gj_lines *lines, struct gj_paragraphs *paragraphs, struct gj_name_set *used);
+void gj_paragraphs_free(struct gj_paragraphs *paragraphs);
 
 #endif

@@ -62,6 +62,34 @@ static void add_constants(const struct gj_constants *constants, const struct gj_
     }
 }
 
+/* The paragraphs that are kept, each behind a blank line, and a mark where another file begins. */
+static void add_body(const struct gj_lines *expanded, const struct gj_paragraphs *paragraphs,
+                     const struct gj_own_source *own, struct gj_lines *out)
+{
+    const struct gj_asset *file = NULL;
+    for (size_t i = 0; i < paragraphs->count; i++) {
+        const struct gj_paragraph *const p = &paragraphs->items[i];
+        if (!p->kept)
+            continue;
+        add_line(out, "");
+        const char *at = p->at;
+        for (size_t l = p->first_line; l < p->end_line; l++) {
+            const struct gj_unit_line *const line = &expanded->items[l];
+            const char *const end = memchr(at, '\n', (size_t)(p->end - at));
+            if (line->asset != file) {
+                char mark[160];
+                file = line->asset;
+                /* not the user's path: the unit depends on nothing but the key and the function */
+                snprintf(mark, sizeof mark, "// ---- %s ----",
+                         own && file == &own->asset ? "the user's own function" : file->path);
+                add_line(out, mark);
+            }
+            gj_lines_add(out, at, (size_t)(end - at), line->asset, line->line);
+            at = end + 1;
+        }
+    }
+}
+
 static enum gj_status assemble(const struct gj_plan *plan, const struct gj_assets *assets,
                                const struct gj_own_source *own, struct gj_lines *expanded,
                                struct gj_name_set *used, struct gj_lines *out, gj_error **error)
@@ -75,28 +103,14 @@ static enum gj_status assemble(const struct gj_plan *plan, const struct gj_asset
     if (own != NULL)
         gj_constants_add_text(&constants, "OWN_NAME", own->name);
     GJ_TRY(gj_expand(assets, ROOT_TEMPLATE, &constants, own, expanded, error));
-    struct gj_lines body = {0};
-    const bool pruned = gj_prune(expanded, &body, used);
+    struct gj_paragraphs paragraphs;
+    const bool pruned = gj_prune(expanded, &paragraphs, used);
     if (pruned) {
         add_header(plan, out);
         add_constants(&constants, used, out);
-        const char *at = body.text.text ? body.text.text : "";
-        const struct gj_asset *file = NULL;
-        for (size_t i = 0; i < body.count; i++) {
-            const size_t length = strcspn(at, "\n");
-            if (body.items[i].asset != NULL && body.items[i].asset != file) {
-                char mark[160];
-                file = body.items[i].asset;
-                /* not the user's path: the unit depends on nothing but the key and the function */
-                snprintf(mark, sizeof mark, "// ---- %s ----",
-                         own && file == &own->asset ? "the user's own function" : file->path);
-                add_line(out, mark);
-            }
-            gj_lines_add(out, at, length, body.items[i].asset, body.items[i].line);
-            at += length + (at[length] == '\n');
-        }
+        add_body(expanded, &paragraphs, own, out);
     }
-    gj_lines_free(&body);
+    gj_paragraphs_free(&paragraphs);
     if (!pruned || out->failed || out->text.failed)
         GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_GENERATE, "no memory for the unit of %s", plan->entry_name);
     return GJ_OK;
