@@ -34,6 +34,11 @@ static bool reserve(struct gj_strbuf *buf, size_t extra)
     return true;
 }
 
+void gj_strbuf_reserve(struct gj_strbuf *buf, size_t length)
+{
+    (void)reserve(buf, length);
+}
+
 void gj_strbuf_add(struct gj_strbuf *buf, const char *text, size_t length)
 {
     if (!reserve(buf, length))

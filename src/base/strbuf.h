@@ -15,6 +15,8 @@ struct gj_strbuf {
     bool failed; /* an allocation failed; the text is incomplete */
 };
 
+/* Room for `length` more bytes, so that appending them moves nothing. */
+void gj_strbuf_reserve(struct gj_strbuf *buf, size_t length);
 void gj_strbuf_add(struct gj_strbuf *buf, const char *text, size_t length);
 /* The text and a newline. */
 void gj_strbuf_add_line(struct gj_strbuf *buf, const char *text, size_t length);

@@ -4,11 +4,16 @@
 
 #include <stdlib.h>
 
+/* Most units have fewer lines and bytes. */
+enum { FIRST_LINES = 2048, FIRST_BYTES = 96 << 10 };
+
 void gj_lines_add(struct gj_lines *lines, const char *text, size_t length, const struct gj_asset *asset,
                   int line)
 {
     if (lines->count == lines->capacity) {
-        const size_t capacity = lines->capacity ? 2 * lines->capacity : 2048; /* most units have less */
+        const size_t capacity = lines->capacity ? 2 * lines->capacity : FIRST_LINES;
+        if (lines->capacity == 0)
+            gj_strbuf_reserve(&lines->text, FIRST_BYTES);
         struct gj_unit_line *const grown = realloc(lines->items, capacity * sizeof *grown);
         if (grown == NULL) {
             lines->failed = true;
