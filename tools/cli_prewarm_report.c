@@ -90,6 +90,7 @@ static void add_stats(struct cli *cli, cJSON *document, const struct gj_stats *s
         {"disk_bytes_written", stats->disk_bytes_written},
         {"disk_write_failures", stats->disk_write_failures},
         {"nvrtc_opens", stats->nvrtc_opens},
+        {"lock_waits", stats->lock_waits},
     };
     cJSON *const object = cli_json_object(cli);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -33,8 +33,10 @@ struct gj_context_params {
      * one warning. */
     const char *cache_dir;
     int no_disk_cache; /* non-zero: keep kernels in memory only */
-    int no_compile;    /* non-zero: every gj_kernel_get behaves as with GJ_NO_COMPILE */
-    gj_log_fn log;     /* NULL: silent */
+    int read_only;  /* non-zero: read the disk cache, write nothing into it; what is compiled stays in memory
+                     */
+    int no_compile; /* non-zero: every gj_kernel_get behaves as with GJ_NO_COMPILE */
+    gj_log_fn log;  /* NULL: silent */
     void *log_user;
     /* Directory that holds templates/ and ptx_snippets/, used instead of the built-in ones. The text of the
      * unit decides the cache entry, so edited templates never meet entries of others. NULL: built-in. */
@@ -106,9 +108,27 @@ struct gj_stats {
     uint64_t disk_bytes_written;  /* bytes of entries published */
     uint64_t disk_write_failures; /* entries that could not be published */
     uint64_t nvrtc_opens;         /* 1 once libnvrtc has been opened, else 0 */
+    uint64_t lock_waits;          /* times that another process was at the same kernel and was waited for */
+    uint64_t warm_compiles;       /* compiles, also failed ones, after gj_context_mark_warm */
 };
 
 GJ_API void gj_stats(const gj_context *context, struct gj_stats *stats);
+
+/* A compile in a context that should need none. The text lives only during the call. */
+struct gj_compile_event {
+    const char *key_text;  /* canonical key text */
+    enum gj_status status; /* GJ_OK, or why it failed, as gj_kernel_get returns it */
+    double compile_ms;
+};
+
+/* Called from the thread that compiled, before its gj_kernel_get returns, possibly from several threads at
+ * once. It may call anything but gj_kernel_get for the same key and gj_context_close. */
+typedef void (*gj_compile_fn)(void *user, const struct gj_compile_event *event);
+
+/* Declares that the context has every kernel it should need. From now on each compile is counted in
+ * gj_stats.warm_compiles, told to compiled, and logged as a warning; kernels come from memory and disk as
+ * before. A later call takes the place of an earlier one. compiled may be NULL. */
+GJ_API void gj_context_mark_warm(gj_context *context, gj_compile_fn compiled, void *user);
 
 /* The generated unit of a key, with the built-in templates. *source is a zero-terminated text that the
  * caller frees with gj_free; *bytes is its length and may be NULL.

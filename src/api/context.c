@@ -11,7 +11,8 @@ static enum gj_status open_parts(gj_context *context, const struct gj_context_pa
     if (params->template_dir != NULL)
         GJ_TRY(gj_assets_read(params->template_dir, &context->assets, error));
     if (!params->no_disk_cache) {
-        context->cache = gj_cache_open(params->cache_dir, &context->log);
+        const struct gj_cache_params cache = {.root = params->cache_dir, .read_only = params->read_only != 0};
+        context->cache = gj_cache_open_as(&cache, &context->log);
         if (context->cache == NULL)
             GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_CACHE, "no memory to open the cache");
     }
@@ -135,8 +136,19 @@ void gj_stats(const gj_context *context, struct gj_stats *stats)
         .disk_bytes_written = READ(GJ_COUNT_DISK_BYTES_WRITTEN),
         .disk_write_failures = READ(GJ_COUNT_DISK_WRITE_FAILURES),
         .nvrtc_opens = READ(GJ_COUNT_NVRTC_OPENS),
+        .lock_waits = READ(GJ_COUNT_LOCK_WAITS),
+        .warm_compiles = READ(GJ_COUNT_WARM_COMPILES),
     };
 #undef READ
+}
+
+void gj_context_mark_warm(gj_context *context, gj_compile_fn compiled, void *user)
+{
+    pthread_mutex_lock(&context->lock);
+    context->is_warm = true;
+    context->compiled = compiled;
+    context->compiled_user = user;
+    pthread_mutex_unlock(&context->lock);
 }
 
 const char *gj_version(void)

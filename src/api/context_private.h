@@ -31,6 +31,8 @@ enum gj_counter {
     GJ_COUNT_DISK_BYTES_WRITTEN,
     GJ_COUNT_DISK_WRITE_FAILURES,
     GJ_COUNT_NVRTC_OPENS,
+    GJ_COUNT_LOCK_WAITS,
+    GJ_COUNT_WARM_COMPILES,
     GJ_NUM_COUNTERS
 };
 
@@ -52,6 +54,9 @@ struct gj_context {
     gj_compiler *compiler;       /* opened by the first compile */
     _Atomic(gj_driver *) driver; /* opened by the first prepare or launch */
     int located;                 /* identity is filled */
+    bool is_warm;                /* gj_context_mark_warm was called, with these: */
+    gj_compile_fn compiled;
+    void *compiled_user;
     struct gj_compiler_identity identity;
 };
 

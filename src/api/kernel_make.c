@@ -125,14 +125,14 @@ static bool load_from_disk(struct making *making)
     const struct gj_cache_entry expected = cache_entry(making);
     const struct gj_cache_name name = cache_name(making);
     const enum gj_cache_result result = gj_cache_load(context->cache, &name, &expected, &kernel->from_disk);
-    if (result == GJ_CACHE_DAMAGED) {
+    if (result == GJ_CACHE_DAMAGED && !making->is_damaged) {
         gj_count(context, GJ_COUNT_DAMAGED_ENTRIES, 1);
         making->is_damaged = true;
     }
     if (result != GJ_CACHE_HIT)
         return false;
     gj_count(context, GJ_COUNT_DISK_HITS, 1);
-    gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.cubin_bytes);
+    gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.file_bytes);
     kernel->info.registers = kernel->from_disk.registers;
     kernel->info.spill_bytes = kernel->from_disk.spill_bytes;
     kernel->info.cubin = kernel->from_disk.cubin;
@@ -147,7 +147,7 @@ static bool load_from_disk(struct making *making)
 static void publish(const struct making *making)
 {
     gj_context *const context = making->context;
-    if (context->cache == NULL)
+    if (context->cache == NULL || gj_cache_is_read_only(context->cache))
         return;
     const struct gj_cache_entry entry = cache_entry(making);
     const struct gj_cache_name name = cache_name(making);
@@ -175,13 +175,34 @@ enum gj_status gj_unit_compile(gj_compiler *compiler, const struct gj_plan *plan
     return gj_compiler_run(compiler, &request, result, error);
 }
 
+/* Whoever declared the context warm is told of a compile. */
+static void alarm_compile(struct making *making, enum gj_status status, double compile_ms)
+{
+    gj_context *const context = making->context;
+    pthread_mutex_lock(&context->lock);
+    const bool is_warm = context->is_warm;
+    const gj_compile_fn compiled = context->compiled;
+    void *const user = context->compiled_user;
+    pthread_mutex_unlock(&context->lock);
+    if (!is_warm)
+        return;
+    gj_count(context, GJ_COUNT_WARM_COMPILES, 1);
+    gj_log_printf(&context->log, GJ_LOG_WARNING, "compiled %s, though the context was declared warm",
+                  making->kernel->key_text);
+    const struct gj_compile_event event = {making->kernel->key_text, status, compile_ms};
+    if (compiled != NULL)
+        compiled(user, &event);
+}
+
 static enum gj_status compile(struct making *making, gj_compiler *compiler, gj_error **error)
 {
     gj_context *const context = making->context;
     gj_kernel *const kernel = making->kernel;
     struct gj_compile_result result = {0};
+    const double start = gj_clock_ms();
     const enum gj_status status =
         gj_unit_compile(compiler, &kernel->plan, &making->unit, GJ_IMAGE_CUBIN, &result, error);
+    alarm_compile(making, status, gj_clock_ms() - start);
     if (status != GJ_OK) {
         gj_count(context, GJ_COUNT_COMPILE_FAILURES, 1);
         return status;
@@ -201,6 +222,24 @@ static enum gj_status compile(struct making *making, gj_compiler *compiler, gj_e
         return fail_memory(kernel, error);
     gj_log_printf(&context->log, GJ_LOG_INFO, "compiled %s in %.0f ms", kernel->key_text, result.compile_ms);
     return GJ_OK;
+}
+
+/* Compiles under the entry's lock, so that of several processes one does and the others load what it made. */
+static enum gj_status compile_once(struct making *making, gj_compiler *compiler, gj_error **error)
+{
+    gj_context *const context = making->context;
+    const struct gj_cache_name name = cache_name(making);
+    struct gj_cache_lock lock = gj_cache_lock(context->cache, &name);
+    if (lock.waited)
+        gj_count(context, GJ_COUNT_LOCK_WAITS, 1);
+    enum gj_status status = GJ_OK;
+    if ((lock.file < 0 && !lock.waited) || !load_from_disk(making)) {
+        status = compile(making, compiler, error);
+        if (status == GJ_OK)
+            publish(making);
+    }
+    gj_cache_unlock(&lock);
+    return status;
 }
 
 /* Where nothing is compiled any compiler's entry will do, and a cache that was filled elsewhere knows this
@@ -241,9 +280,7 @@ static enum gj_status find_or_compile(struct making *making, int no_compile, gj_
         }
     }
     gj_flight_compiles(context, making->flight);
-    GJ_TRY(compile(making, compiler, error));
-    publish(making);
-    return GJ_OK;
+    return compile_once(making, compiler, error);
 }
 
 enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, struct gj_flight *flight,

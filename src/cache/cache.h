@@ -21,11 +21,19 @@ typedef struct gj_cache gj_cache;
  * parents) by the first store, not here. When no root can be used the cache is off and gj_cache_off_reason
  * says why; one warning goes to the log at the first use. Returns NULL only when memory runs out. */
 gj_cache *gj_cache_open(const char *root, const struct gj_log *log);
+/* As gj_cache_open, with more to say. */
+struct gj_cache_params {
+    const char *root;
+    bool read_only; /* nothing is written: no entry, stamp, lock, directory, or time of a file */
+};
+gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj_log *log);
 void gj_cache_close(gj_cache **cache);
 /* NULL while the cache is on; else one sentence. */
 const char *gj_cache_off_reason(const gj_cache *cache);
 /* Root directory, or "" when there is none. */
 const char *gj_cache_root(const gj_cache *cache);
+/* Whether it was opened to be read only: gj_cache_store and gj_cache_compiler_put then do nothing. */
+bool gj_cache_is_read_only(const gj_cache *cache);
 /* Whether the file system would let a store begin: false, with the reason appended to *reason, when the cache
  * is off or can only be read. Writes nothing. What fills up or changes later is told by the store. */
 bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason);
@@ -41,7 +49,8 @@ struct gj_cache_entry {
     int32_t registers, threads, smem_bytes, stages, spill_bytes;
     const void *cubin;
     size_t cubin_bytes;
-    void *storage; /* NULL for an entry made by the caller; freed by gj_cache_entry_free */
+    size_t file_bytes; /* set by a load: bytes of the entry */
+    void *storage;     /* NULL for an entry made by the caller; freed by gj_cache_entry_free */
 };
 void gj_cache_entry_free(struct gj_cache_entry *entry);
 
@@ -67,6 +76,20 @@ enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *
 /* Publishes the entry: exclusive temporary file in the same directory, fsync, rename, fsync of the directory.
  * Returns the bytes written, 0 when it could not be published (logged once as a warning). */
 size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const struct gj_cache_entry *entry);
+
+/* The right to make an entry. Locks only save work: without one, or after a wait of 10 s, a caller goes on.
+ */
+struct gj_cache_lock {
+    int file;       /* -1: not held */
+    bool waited;    /* another process had it; the entry may be there now */
+    int64_t offset; /* of the locked byte */
+};
+/* Takes the lock of an entry among all processes and caches of this root. Never fails: where the cache is off
+ * or cannot be written, or the file system has no locks, the lock is not held. The holder's death frees it.
+ */
+struct gj_cache_lock gj_cache_lock(gj_cache *cache, const struct gj_cache_name *name);
+/* Not held is legal. */
+void gj_cache_unlock(struct gj_cache_lock *lock);
 
 /* Serialises and reads an entry; exposed for tests and tools. encode returns malloc'ed bytes or NULL.
  * decode copies the bytes; returns false with *reason (static text) when they are not a sound entry. */

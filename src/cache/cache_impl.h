@@ -48,6 +48,7 @@ struct gj_cache {
     char *root;       /* absolute, without trailing slash (but "/"), or "" */
     char *off_reason; /* NULL: on. Decided at open, constant afterwards */
     int off_error;
+    bool read_only;
     atomic_bool off_warned;
     atomic_uint temp_counter;
     pthread_mutex_t mutex; /* guards causes and num_causes */
@@ -94,6 +95,11 @@ bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *f
  * behind. */
 bool gj_publish(gj_cache *cache, int dir, const char *name, const void *data, size_t bytes,
                 struct gj_fault *fault);
+
+/* A new descriptor that is none of the standard streams': in a process that runs with one of them closed the
+ * file may have got its number, and whatever the process says there would land in it. Closes the old one;
+ * -1 with errno. */
+int gj_descriptor_move(int file);
 
 /* -- Names ------------------------------------------------------------------------------------------- */
 

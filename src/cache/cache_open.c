@@ -34,7 +34,7 @@ static bool is_usable(const gj_cache *cache, struct gj_fault *fault)
         close(dir);
     if (dir >= 0 || gj_fault_is_shortage(fault)) /* a shortage now says nothing of later */
         return true;
-    return fault->error == ENOENT && is_empty_root_useful(cache, fault);
+    return fault->error == ENOENT && !cache->read_only && is_empty_root_useful(cache, fault);
 }
 
 /* Sets off_reason. False when memory runs out. */
@@ -70,6 +70,12 @@ static bool set_root(gj_cache *cache, const char *given)
 
 gj_cache *gj_cache_open(const char *root, const struct gj_log *log)
 {
+    const struct gj_cache_params params = {.root = root};
+    return gj_cache_open_as(&params, log);
+}
+
+gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj_log *log)
+{
     gj_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return NULL;
@@ -81,7 +87,8 @@ gj_cache *gj_cache_open(const char *root, const struct gj_log *log)
         cache->log = *log;
     atomic_init(&cache->off_warned, false);
     atomic_init(&cache->temp_counter, 0);
-    if (!set_root(cache, root))
+    cache->read_only = params->read_only;
+    if (!set_root(cache, params->root))
         gj_cache_close(&cache);
     return cache;
 }
@@ -107,12 +114,21 @@ const char *gj_cache_root(const gj_cache *cache)
     return cache ? cache->root : "";
 }
 
+bool gj_cache_is_read_only(const gj_cache *cache)
+{
+    return cache && cache->read_only;
+}
+
 /* Where v1 is missing the root was found to be one that can be written, or made, at open. */
 bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason)
 {
     const char *const off = gj_cache_off_reason(cache);
     if (off) {
         gj_strbuf_puts(reason, off);
+        return false;
+    }
+    if (cache->read_only) {
+        gj_strbuf_printf(reason, "%s: it was opened to be read only", cache->root);
         return false;
     }
     struct gj_fault fault = {0};

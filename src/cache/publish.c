@@ -35,9 +35,7 @@ static struct temp_name make_temp_name(gj_cache *cache)
     return name;
 }
 
-/* In a process that runs with a standard stream closed the new file may have that stream's number, and
- * whatever the process says there would land in it: moves it out of the way. Returns -1 with errno. */
-static int move_descriptor(int file)
+int gj_descriptor_move(int file)
 {
     if (file > STDERR_FILENO)
         return file;
@@ -54,7 +52,7 @@ static int create_temp(gj_cache *cache, int dir, struct temp_name *name, struct 
         *name = make_temp_name(cache);
         const int opened =
             openat(dir, name->text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        const int file = opened < 0 ? -1 : move_descriptor(opened);
+        const int file = opened < 0 ? -1 : gj_descriptor_move(opened);
         if (file >= 0)
             return file;
         if (opened >= 0) {

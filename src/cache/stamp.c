@@ -126,7 +126,7 @@ static void put_stamp(gj_cache *cache, const char *identity, const char *version
 void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version)
 {
     const size_t room = STAMP_FILE_MAX - 256; /* for the words around them */
-    if (!gj_cache_is_on(cache) || !is_version(version, strlen(version)) ||
+    if (!gj_cache_is_on(cache) || cache->read_only || !is_version(version, strlen(version)) ||
         strlen(identity) + strlen(version) > room)
         return;
     if (identity[0] != '\0')

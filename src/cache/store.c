@@ -36,6 +36,7 @@ static enum gj_cache_result accept_file(gj_cache *cache, const char *name, const
         return report_damage(cache, name, &fault);
     }
     *entry = read;
+    entry->file_bytes = file->bytes;
     return GJ_CACHE_HIT;
 }
 
@@ -62,7 +63,7 @@ enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *
     }
     struct gj_file file;
     const bool is_read = gj_file_read(dir, name->text, GJ_CACHE_FILE_MAX, &file, &fault);
-    if (is_read)
+    if (is_read && !cache->read_only)
         note_use(dir, name->text, file.modified);
     close(dir);
     if (is_read)
@@ -86,7 +87,7 @@ static bool publish_entry(gj_cache *cache, const char *name, const void *data, s
 
 size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const struct gj_cache_entry *entry)
 {
-    if (!gj_cache_is_on(cache) || !gj_name_is_entry(name->text))
+    if (!gj_cache_is_on(cache) || cache->read_only || !gj_name_is_entry(name->text))
         return 0;
     struct gj_fault fault = {.where = "the entry",
                              .what = "cannot be encoded: a part is missing or too large, or memory ran out"};
