@@ -29,6 +29,17 @@ uint64_t gj_hash64(const void *data, size_t length)
     return XXH3_64bits(length ? data : "", length);
 }
 
+struct gj_hash gj_hash_parts(const struct gj_hash_part *parts, size_t count)
+{
+    XXH3_state_t state; /* on the stack: nothing here can fail */
+    (void)XXH3_128bits_reset(&state);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].length > 0)
+            (void)XXH3_128bits_update(&state, parts[i].data, parts[i].length);
+    }
+    return canonical(XXH3_128bits_digest(&state));
+}
+
 /* Length first, in a byte order of its own: where a field ends never depends on what it holds. */
 static void add_delimited(XXH3_state_t *state, const void *data, size_t length)
 {
@@ -64,4 +75,18 @@ void gj_hash_hex(const struct gj_hash *hash, char hex[33])
         hex[2 * i + 1] = digits[hash->bytes[i] & 15];
     }
     hex[32] = '\0';
+}
+
+bool gj_hash_from_hex(const char *hex, struct gj_hash *hash)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct gj_hash read = {{0}};
+    for (size_t i = 0; i < 2 * sizeof(read.bytes); i++) {
+        const char *const digit = hex[i] ? strchr(digits, hex[i]) : NULL;
+        if (!digit)
+            return false;
+        read.bytes[i / 2] = (unsigned char)(read.bytes[i / 2] << 4 | (digit - digits));
+    }
+    *hash = read;
+    return true;
 }

@@ -4,6 +4,7 @@
 #ifndef GJ_BASE_HASH_H
 #define GJ_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,13 @@ struct gj_hash {
 /* Hash of one byte string. */
 struct gj_hash gj_hash_bytes(const void *data, size_t length);
 uint64_t gj_hash64(const void *data, size_t length);
+
+/* Hash of byte strings as one, put together in this order: equal to gj_hash_bytes of that one. */
+struct gj_hash_part {
+    const void *data;
+    size_t length;
+};
+struct gj_hash gj_hash_parts(const struct gj_hash_part *parts, size_t count);
 
 /* One field of a hash: tag says what it is, e.g. "unit". */
 struct gj_hash_field {
@@ -26,5 +34,8 @@ struct gj_hash gj_hash_fields(const struct gj_hash_field *fields, size_t count, 
 
 /* 32 lower-case hexadecimal digits and a zero. */
 void gj_hash_hex(const struct gj_hash *hash, char hex[33]);
+/* Reads 32 lower-case hexadecimal digits, whatever stands behind them. False, and *hash untouched, when there
+ * are fewer. */
+bool gj_hash_from_hex(const char *hex, struct gj_hash *hash);
 
 #endif

@@ -96,11 +96,6 @@ bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *f
 bool gj_publish(gj_cache *cache, int dir, const char *name, const void *data, size_t bytes,
                 struct gj_fault *fault);
 
-/* A new descriptor that is none of the standard streams': in a process that runs with one of them closed the
- * file may have got its number, and whatever the process says there would land in it. Closes the old one;
- * -1 with errno. */
-int gj_descriptor_move(int file);
-
 /* -- Names ------------------------------------------------------------------------------------------- */
 
 #define GJ_ENTRY_NAME_BYTES 37           /* of an entry's name, with its zero */
@@ -136,5 +131,20 @@ bool gj_shards_each(gj_cache *cache, const struct gj_shard_walk *shards,
                     const struct gj_shard_walk *compilers);
 /* Whether a name below v1 is no directory of ours. */
 bool gj_name_is_foreign(int version, const char *name);
+
+/* -- Files held to their names ----------------------------------------------------------------------- */
+
+#define GJ_STAMP_FILE_MAX ((size_t)64 << 10) /* larger stamps are refused unread */
+
+/* What is wrong with the name of a sound entry; NULL when it is the hash of the entry's inputs. */
+const char *gj_entry_name_problem(const char *name, const struct gj_cache_entry *entry);
+/* Reads an entry of a trusted directory and checks all of it and its name. entry->storage are the file's
+ * *bytes bytes. Returns false with *fault, as gj_file_read does. */
+bool gj_entry_read(int dir, const char *name, struct gj_cache_entry *entry, size_t *bytes,
+                   struct gj_fault *fault);
+/* Whether the bytes are a stamp and `name` is that of its identity; else *reason. */
+bool gj_stamp_check(const char *name, const void *data, size_t bytes, const char **reason);
+/* The same for the file of a stamp, as gj_entry_read. */
+bool gj_stamp_read(int dir, const char *name, struct gj_file *file, struct gj_fault *fault);
 
 #endif

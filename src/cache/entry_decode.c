@@ -43,14 +43,14 @@ static bool read_head(const unsigned char *data, size_t bytes, struct parts *par
     return true;
 }
 
-/* Clears the checksum in the bytes, which are the entry's own copy. */
-static bool check_checksum(unsigned char *data, size_t bytes, const char **reason)
+static bool check_checksum(const unsigned char *data, size_t bytes, const char **reason)
 {
-    struct gj_hash stored;
-    memcpy(stored.bytes, data + GJ_ENTRY_CHECKSUM_AT, sizeof stored.bytes);
-    memset(data + GJ_ENTRY_CHECKSUM_AT, 0, sizeof stored.bytes);
-    const struct gj_hash computed = gj_hash_bytes(data, bytes);
-    if (memcmp(stored.bytes, computed.bytes, sizeof stored.bytes) != 0)
+    static const struct gj_hash zeros; /* what stood in the place of the checksum */
+    const size_t behind = GJ_ENTRY_CHECKSUM_AT + sizeof zeros;
+    const struct gj_hash_part parts[] = {
+        {data, GJ_ENTRY_CHECKSUM_AT}, {&zeros, sizeof zeros}, {data + behind, bytes - behind}};
+    const struct gj_hash computed = gj_hash_parts(parts, sizeof parts / sizeof parts[0]);
+    if (memcmp(data + GJ_ENTRY_CHECKSUM_AT, computed.bytes, sizeof computed.bytes) != 0)
         return refuse(reason, "has a wrong checksum");
     return true;
 }
@@ -126,16 +126,24 @@ static bool read_fields(const unsigned char *data, const struct parts *parts, st
     return true;
 }
 
-bool gj_entry_adopt(void *storage, size_t bytes, struct gj_cache_entry *entry, const char **reason)
+bool gj_entry_view(const void *data, size_t bytes, struct gj_cache_entry *entry, const char **reason)
 {
     struct parts parts;
-    struct gj_cache_entry read = {.storage = storage};
-    if (!read_head(storage, bytes, &parts, reason) || !check_checksum(storage, bytes, reason) ||
-        !read_fields(storage, &parts, &read, reason))
+    struct gj_cache_entry read = {0};
+    if (!read_head(data, bytes, &parts, reason) || !check_checksum(data, bytes, reason) ||
+        !read_fields(data, &parts, &read, reason))
         return false;
-    read.cubin = (const unsigned char *)storage + parts.cubin_at;
+    read.cubin = (const unsigned char *)data + parts.cubin_at;
     read.cubin_bytes = parts.cubin_bytes;
     *entry = read;
+    return true;
+}
+
+bool gj_entry_adopt(void *storage, size_t bytes, struct gj_cache_entry *entry, const char **reason)
+{
+    if (!gj_entry_view(storage, bytes, entry, reason))
+        return false;
+    entry->storage = storage;
     return true;
 }
 

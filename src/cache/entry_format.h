@@ -46,6 +46,11 @@ static inline size_t gj_entry_cubin_at(size_t fields_bytes)
     return (GJ_ENTRY_FIELDS_AT + fields_bytes + align - 1) / align * align;
 }
 
+/* As gj_cache_entry_decode, but nothing is copied: the texts and the cubin point into the bytes, which the
+ * caller keeps as they are for as long as it uses the entry, and storage is NULL. Writes to no byte, so any
+ * number of threads may view the same ones. */
+bool gj_entry_view(const void *data, size_t bytes, struct gj_cache_entry *entry, const char **reason);
+
 /* As gj_cache_entry_decode, but the bytes are malloc'ed and become the entry's storage. On failure they stay
  * the caller's. */
 bool gj_entry_adopt(void *storage, size_t bytes, struct gj_cache_entry *entry, const char **reason);

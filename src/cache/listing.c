@@ -2,11 +2,9 @@
 /* Walks over the entries of a cache, for the command's verbs; loading never comes here. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cache/cache_impl.h"
-#include "cache/entry_format.h"
 
 struct walk {
     gj_cache *cache;
@@ -16,31 +14,6 @@ struct walk {
     int64_t count;
     bool stopped;
 };
-
-/* A file that was renamed is sound in itself, but is not what its name promises. */
-static const char *check_name(const char *name, const struct gj_cache_entry *entry)
-{
-    const struct gj_cache_name right =
-        gj_cache_name_make(&entry->unit_hash, entry->compiler, entry->arch, entry->options);
-    return strcmp(name, right.text) == 0 ? NULL : "has a name that is not the hash of its inputs";
-}
-
-static bool read_entry(int dir, const char *name, struct gj_cache_entry *entry, struct gj_fault *fault)
-{
-    struct gj_file file;
-    if (!gj_file_read(dir, name, GJ_CACHE_FILE_MAX, &file, fault))
-        return false;
-    *fault = (struct gj_fault){.where = "the entry"};
-    if (!gj_entry_adopt(file.data, file.bytes, entry, &fault->what)) {
-        free(file.data);
-        return false;
-    }
-    fault->what = check_name(name, entry);
-    if (!fault->what)
-        return true;
-    gj_cache_entry_free(entry);
-    return false;
-}
 
 /* Hands one file to the visitor, with its entry or what is wrong with it. False when memory runs out. */
 static bool report_file(struct walk *walk, const char *name, uint64_t bytes,
@@ -70,7 +43,8 @@ static bool visit_file(struct walk *walk, int dir, const char *name)
     struct gj_cache_entry entry = {0};
     if (fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT; /* removed since it was listed */
-    const bool is_sound = read_entry(dir, name, &entry, &fault);
+    size_t bytes = 0;
+    const bool is_sound = gj_entry_read(dir, name, &entry, &bytes, &fault);
     if (!is_sound && fault.error == ENOENT)
         return true;
     const bool done = report_file(walk, name, (uint64_t)status.st_size, is_sound ? &entry : NULL, &fault);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cache/cache_impl.h"
+#include "cache/temp_file.h"
 
 #define LOCK_FILE "lock"
 

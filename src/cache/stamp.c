@@ -9,7 +9,7 @@
 
 #define STAMP_HEAD "gemmjit compiler stamp 1\nversion "
 #define STAMP_IDENTITY "\nidentity "
-enum { STAMP_FILE_MAX = 64 << 10, CHECK_DIGITS = 32 };
+enum { CHECK_DIGITS = 32 };
 
 struct stamp_name {
     char text[40];
@@ -57,20 +57,19 @@ static bool is_version(const char *version, size_t length)
 }
 
 /* Finds the version, then compares the file with the stamp that would be written for it. */
-static bool parse_stamp(const struct gj_file *file, const char *identity, char *version, size_t capacity)
+static bool parse_stamp(const char *data, size_t bytes, const char *identity, char *version, size_t capacity)
 {
     const size_t head = strlen(STAMP_HEAD);
-    if (file->bytes <= head || memcmp(file->data, STAMP_HEAD, head) != 0)
+    if (bytes <= head || memcmp(data, STAMP_HEAD, head) != 0)
         return false;
-    const char *found = (const char *)file->data + head;
-    const char *end = memchr(found, '\n', file->bytes - head);
+    const char *found = data + head;
+    const char *end = memchr(found, '\n', bytes - head);
     const size_t length = end ? (size_t)(end - found) : 0;
     if (!is_version(found, length) || length >= capacity)
         return false;
     struct gj_strbuf whole = {0};
     write_stamp(&whole, identity, found, length);
-    const bool is_sound =
-        !whole.failed && whole.length == file->bytes && memcmp(whole.text, file->data, file->bytes) == 0;
+    const bool is_sound = !whole.failed && whole.length == bytes && memcmp(whole.text, data, bytes) == 0;
     gj_strbuf_free(&whole);
     if (is_sound) {
         memcpy(version, found, length);
@@ -89,7 +88,7 @@ bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version,
     bool done = false;
     const int dir = gj_dir_open(cache, GJ_CACHE_COMPILERS_DIR, false, &fault);
     if (dir >= 0) {
-        done = gj_file_read(dir, name.text, STAMP_FILE_MAX, &file, &fault);
+        done = gj_file_read(dir, name.text, GJ_STAMP_FILE_MAX, &file, &fault);
         close(dir);
     }
     if (!done) {
@@ -97,7 +96,7 @@ bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version,
             gj_cache_report(cache, "(compiler stamp) not read", name.text, &fault);
         return false;
     }
-    done = parse_stamp(&file, identity, version, capacity);
+    done = parse_stamp((const char *)file.data, file.bytes, identity, version, capacity);
     free(file.data);
     return done;
 }
@@ -125,11 +124,53 @@ static void put_stamp(gj_cache *cache, const char *identity, const char *version
 
 void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version)
 {
-    const size_t room = STAMP_FILE_MAX - 256; /* for the words around them */
+    const size_t room = GJ_STAMP_FILE_MAX - 256; /* for the words around them */
     if (!gj_cache_is_on(cache) || cache->read_only || !is_version(version, strlen(version)) ||
         strlen(identity) + strlen(version) > room)
         return;
     if (identity[0] != '\0')
         put_stamp(cache, identity, version);
     put_stamp(cache, "", version);
+}
+
+/* -- Stamps as files ------------------------------------------------------------------------------------- */
+
+/* The identity that the bytes name, malloc'ed; NULL when they are too short to name one. Its version may hold
+ * anything but a line end. */
+static char *find_identity(const char *data, size_t bytes)
+{
+    const size_t head = strlen(STAMP_HEAD), words = strlen(STAMP_IDENTITY);
+    const size_t tail = strlen("\ncheck \n") + CHECK_DIGITS;
+    const char *const end = bytes > head ? memchr(data + head, '\n', bytes - head) : NULL;
+    if (!end || (size_t)(data + bytes - end) < words + tail)
+        return NULL;
+    return strndup(end + words, (size_t)(data + bytes - end) - words - tail);
+}
+
+bool gj_stamp_check(const char *name, const void *data, size_t bytes, const char **reason)
+{
+    char *const identity = find_identity(data, bytes);
+    char *const version = malloc(bytes + 1);
+    bool is_sound = identity && version && parse_stamp(data, bytes, identity, version, bytes + 1);
+    if (!is_sound)
+        *reason = "is not a stamp";
+    else if (strcmp(name_stamp(identity).text, name) != 0) {
+        *reason = "has a name that is not the hash of its identity";
+        is_sound = false;
+    }
+    free(version);
+    free(identity);
+    return is_sound;
+}
+
+bool gj_stamp_read(int dir, const char *name, struct gj_file *file, struct gj_fault *fault)
+{
+    if (!gj_file_read(dir, name, GJ_STAMP_FILE_MAX, file, fault))
+        return false;
+    *fault = (struct gj_fault){.where = "the stamp"};
+    if (gj_stamp_check(name, file->data, file->bytes, &fault->what))
+        return true;
+    free(file->data);
+    *file = (struct gj_file){0};
+    return false;
 }
