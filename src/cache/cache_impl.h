@@ -114,7 +114,8 @@ struct gj_names {
     char **names;
     size_t count, capacity;
 };
-/* Names in a directory that `accept` takes, sorted bytewise. False with errno, and no names, on failure. */
+/* Names in a directory that `accept` takes, sorted bytewise, each once. False with errno, and no names, on
+ * failure. */
 bool gj_names_read(int dir, bool (*accept)(const char *name), struct gj_names *names);
 void gj_names_free(struct gj_names *names);
 
@@ -134,6 +135,8 @@ bool gj_name_is_foreign(int version, const char *name);
 
 /* -- Files held to their names ----------------------------------------------------------------------- */
 
+#define GJ_ENTRY_SUFFIX ".gjc"
+#define GJ_STAMP_DEFAULT "default"
 #define GJ_STAMP_FILE_MAX ((size_t)64 << 10) /* larger stamps are refused unread */
 
 /* What is wrong with the name of a sound entry; NULL when it is the hash of the entry's inputs. */

@@ -11,7 +11,6 @@
 #include "cache/entry_format.h"
 #include "cache/little_endian.h"
 
-#define ENTRY_SUFFIX ".gjc"
 enum { HASH_DIGITS = 32, SHARD_DIGITS = 2 };
 
 struct gj_cache_name gj_cache_name_make(const struct gj_hash *unit_hash, const char *compiler,
@@ -32,7 +31,7 @@ struct gj_cache_name gj_cache_name_make(const struct gj_hash *unit_hash, const c
     char hex[HASH_DIGITS + 1];
     gj_hash_hex(&hash, hex);
     memcpy(name.text, hex, HASH_DIGITS);
-    memcpy(name.text + HASH_DIGITS, ENTRY_SUFFIX, sizeof ENTRY_SUFFIX);
+    memcpy(name.text + HASH_DIGITS, GJ_ENTRY_SUFFIX, sizeof GJ_ENTRY_SUFFIX);
     return name;
 }
 
@@ -45,12 +44,13 @@ static bool begins_with_digits(const char *name, size_t count)
 
 bool gj_name_is_entry(const char *name)
 {
-    return begins_with_digits(name, HASH_DIGITS) && strcmp(name + HASH_DIGITS, ENTRY_SUFFIX) == 0;
+    return begins_with_digits(name, HASH_DIGITS) && strcmp(name + HASH_DIGITS, GJ_ENTRY_SUFFIX) == 0;
 }
 
 bool gj_name_is_stamp(const char *name)
 {
-    return strcmp(name, "default") == 0 || (begins_with_digits(name, HASH_DIGITS) && !name[HASH_DIGITS]);
+    return strcmp(name, GJ_STAMP_DEFAULT) == 0 ||
+           (begins_with_digits(name, HASH_DIGITS) && !name[HASH_DIGITS]);
 }
 
 bool gj_name_is_shard(const char *name)
@@ -102,6 +102,22 @@ static DIR *open_list(int dir)
     return list;
 }
 
+/* A directory that changes while it is read may have a name twice. */
+static void sort_unique(struct gj_names *names)
+{
+    if (names->count < 2)
+        return;
+    qsort(names->names, names->count, sizeof *names->names, compare_names);
+    size_t kept = 1;
+    for (size_t i = 1; i < names->count; i++) {
+        if (strcmp(names->names[i], names->names[kept - 1]) == 0)
+            free(names->names[i]);
+        else
+            names->names[kept++] = names->names[i];
+    }
+    names->count = kept;
+}
+
 bool gj_names_read(int dir, bool (*accept)(const char *name), struct gj_names *names)
 {
     *names = (struct gj_names){0};
@@ -125,8 +141,7 @@ bool gj_names_read(int dir, bool (*accept)(const char *name), struct gj_names *n
         errno = error;
         return false;
     }
-    if (names->count > 1)
-        qsort(names->names, names->count, sizeof *names->names, compare_names);
+    sort_unique(names);
     return true;
 }
 

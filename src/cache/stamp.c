@@ -17,7 +17,7 @@ struct stamp_name {
 
 static struct stamp_name name_stamp(const char *identity)
 {
-    struct stamp_name name = {"default"};
+    struct stamp_name name = {GJ_STAMP_DEFAULT};
     if (identity[0] != '\0') {
         const struct gj_hash hash = gj_hash_bytes(identity, strlen(identity));
         gj_hash_hex(&hash, name.text);
