@@ -16,5 +16,8 @@ void cache_report_scan(struct cli *cli, const gj_cache *cache, cJSON *document, 
 enum gj_status cache_trim(struct cli *cli, gj_cache *cache, gj_error **error);
 /* why --key TEXT (cli_cache_why.c) */
 enum gj_status cache_why(struct cli *cli, gj_cache *cache, gj_error **error);
+/* pack FILE and unpack FILE (cli_cache_pack.c) */
+enum gj_status cache_pack(struct cli *cli, gj_cache *cache, gj_error **error);
+enum gj_status cache_unpack(struct cli *cli, gj_cache *cache, gj_error **error);
 
 #endif

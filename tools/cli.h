@@ -81,6 +81,7 @@ struct cli_verb {
     unsigned options;    /* besides CLI_COMMON */
     enum cli_fields fields;
     bool has_action; /* one word follows the verb */
+    bool has_file;   /* and one more may follow that */
     enum gj_status (*run)(struct cli *cli, gj_error **error);
 };
 extern const struct cli_verb cli_verbs[];
@@ -94,6 +95,7 @@ struct cli_options {
     size_t num_keys;
     struct gj_strbuf fields; /* field flags as key text */
     const char *action;      /* word after the verb */
+    const char *file;        /* word after the action */
 };
 
 /* -- The command --------------------------------------------------------------------------------------- */

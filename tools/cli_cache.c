@@ -224,14 +224,17 @@ static const struct {
     const char *name;
     enum gj_status (*act)(struct cli *cli, gj_cache *cache, gj_error **error);
     unsigned options; /* that only some actions take */
-} actions[] = {{"stat", do_stat, 0},
-               {"list", do_list, 0},
-               {"verify", do_verify, 0},
-               {"trim", cache_trim, CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN)},
-               {"why", cache_why, CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME)},
-               {"clear", do_clear, 0}};
+    bool has_file;    /* a FILE follows */
+} actions[] = {{"stat", do_stat, 0, false},
+               {"list", do_list, 0, false},
+               {"verify", do_verify, 0, false},
+               {"trim", cache_trim, CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN), false},
+               {"why", cache_why, CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME), false},
+               {"pack", cache_pack, 0, true},
+               {"unpack", cache_unpack, 0, true},
+               {"clear", do_clear, 0, false}};
 
-/* Refuses the options of other actions. */
+/* Refuses the options of other actions, and a FILE too few or too many. */
 static enum gj_status check_options(const struct cli *cli, size_t action, gj_error **error)
 {
     static const enum cli_option some[] = {CLI_MAX_SIZE, CLI_DRY_RUN, CLI_KEY, CLI_ACT_SOURCE, CLI_ACT_NAME};
@@ -239,6 +242,13 @@ static enum gj_status check_options(const struct cli *cli, size_t action, gj_err
         if (cli->options.count[some[i]] > 0 && !(actions[action].options & CLI_BIT(some[i])))
             GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s takes no %s", actions[action].name,
                     cli_option_rows[some[i]].name);
+    const char *const file = cli->options.file;
+    if (actions[action].has_file && (file == NULL || *file == '\0'))
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s needs a FILE", actions[action].name);
+    if (file && !actions[action].has_file)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
+                "unexpected argument \"%s\"; gemmjit cache --help says how to use it",
+                gj_utf8_quote(file, strlen(file)).text);
     return GJ_OK;
 }
 
@@ -250,7 +260,7 @@ enum gj_status cli_cache(struct cli *cli, gj_error **error)
         i++;
     if (action == NULL || i == sizeof(actions) / sizeof(actions[0]))
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
-                "cache %s: allowed is stat, list, verify, trim, why, clear",
+                "cache %s: allowed is stat, list, verify, trim, why, pack, unpack, clear",
                 action ? gj_utf8_quote(action, strlen(action)).text : "needs an action");
     if (cli->options.count[CLI_NO_CACHE])
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache %s contradicts --no-cache", action);

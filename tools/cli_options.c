@@ -154,6 +154,8 @@ static enum gj_status add_word(struct cli *cli, const char *word, gj_error **err
             return GJ_ERR_ARGUMENT;
     } else if (cli->verb->has_action && cli->options.action == NULL) {
         cli->options.action = word;
+    } else if (cli->verb->has_file && cli->options.file == NULL) {
+        cli->options.file = word;
     } else {
         FAIL_USAGE(error, "unexpected argument \"%s\"; gemmjit %s --help says how to use it", QUOTE(word),
                    cli->verb->name);

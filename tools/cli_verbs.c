@@ -66,8 +66,9 @@ const struct cli_verb cli_verbs[] = {
     },
     {
         .name = "cache",
-        .usage = "stat | list | verify | trim --max-size SIZE [--dry-run] | why --key TEXT | clear [--json]",
-        .summary = "look into the disk cache, make it smaller, or empty it",
+        .usage = "stat | list | verify | trim --max-size SIZE [--dry-run] | why --key TEXT |\n"
+                 "                     pack FILE | unpack FILE | clear [--json]",
+        .summary = "look into the disk cache, make it smaller, pack or empty it",
         .details =
             "  stat    number of entries and their bytes, of damaged and of temporary files\n"
             "  list    each entry with its key, and each damaged one with the reason\n"
@@ -76,16 +77,24 @@ const struct cli_verb cli_verbs[] = {
             "  why     whether a key is in the cache, and if not (exit status 1) in which fields the "
             "nearest\n"
             "          entry differs\n"
+            "  pack    write all that is sound into one FILE, to be shipped; the same entries give the same\n"
+            "          bytes; a FILE that is there is replaced, whole or not at all\n"
+            "  unpack  add what a FILE of pack holds to the cache, each member after a check; what the "
+            "cache\n"
+            "          has already stays\n"
             "  clear   remove every entry; nothing but files of the cache is touched\n"
             "\n"
-            "When a directory of the cache cannot be read, all but trim and clear print the rest, a "
-            "warning,\n"
-            "and end with exit status 1. A load sets the time of an entry's file anew once a day; trim goes "
+            "When a directory of the cache cannot be read, all but trim and clear go on with the rest, print "
+            "a\n"
+            "warning, and end with exit status 1; so do pack and unpack when they leave out something that "
+            "is\n"
+            "damaged. A load sets the time of an entry's file anew once a day; trim goes "
             "by\n"
             "it. What a process has loaded stays with it.\n",
         .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME) |
                    CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JSON),
         .has_action = true,
+        .has_file = true,
         .run = cli_cache,
     },
     {

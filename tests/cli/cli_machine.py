@@ -11,8 +11,8 @@ from cli_case import CliCase, FAKE_NVRTC, NO_DRIVER, NO_NVRTC, NO_NVRTC_MESSAGE,
 
 class Cache(CliCase):
     def test_actions(self):
-        self.refused("cache", message="cache needs an action: allowed is stat, list, verify, trim, why, clear")
-        self.refused("cache", "pack", message="cache pack: allowed is stat, list, verify, trim, why, clear")
+        self.refused("cache", message="cache needs an action: allowed is stat, list, verify, trim, why, pack, unpack, clear")
+        self.refused("cache", "shrink", message="cache shrink: allowed is stat, list, verify, trim, why, pack, unpack, clear")
         self.refused("cache", "stat", "--no-cache", message="cache stat contradicts --no-cache")
 
     def test_empty(self):
