@@ -154,6 +154,29 @@ static bool describe_cache(gj_cache *cache, struct totals *totals, bool writable
     return ok;
 }
 
+/* Lines of text, or a list of {"path", "ok", "why"}; nothing when there are no layers. */
+static void report_layers(struct report *report, const gj_cache *cache)
+{
+    struct cli *const cli = report->cli;
+    const size_t count = gj_cache_num_layers(cache);
+    cJSON *const list =
+        report->document && count > 0 ? cli_json_array(cli, report->document, "layers") : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *why;
+        const char *const path = gj_cache_layer(cache, i, &why);
+        if (list == NULL) {
+            gj_strbuf_printf(&cli->out, "%-9s %-3s  %s%s%s\n", "layer", why ? "no" : "yes", path,
+                             why ? ": " : "", why ? why : "");
+            continue;
+        }
+        cJSON *const object = cli_json_object(cli);
+        cli_json_text(cli, object, "path", path);
+        cli_json_bool(cli, object, "ok", why == NULL);
+        cli_json_text(cli, object, "why", why ? why : "");
+        cli_json_append(cli, list, object);
+    }
+}
+
 static void report_cache(struct report *report)
 {
     struct cli *const cli = report->cli;
@@ -181,6 +204,7 @@ static void report_cache(struct report *report)
     }
     gj_strbuf_free(&reason);
     gj_strbuf_free(&why);
+    report_layers(report, cache);
     gj_cache_close(&cache);
 }
 
@@ -194,7 +218,7 @@ static void report_environment(struct report *report)
         const char *const value = gj_env_get((enum gj_env)i);
         const char *const name = gj_env_name((enum gj_env)i);
         if (object == NULL)
-            gj_strbuf_printf(&cli->out, "  %-18s %-3s  %s%s%s\n", name, value ? "yes" : "no",
+            gj_strbuf_printf(&cli->out, "  %-20s %-3s  %s%s%s\n", name, value ? "yes" : "no",
                              gj_env_help((enum gj_env)i), value ? ": " : "", value ? value : "");
         else if (value)
             cli_json_text(cli, object, name, value);

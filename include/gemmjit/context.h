@@ -32,6 +32,11 @@ struct gj_context_params {
      * $HOME/.cache/gemmjit. A root that cannot be used, as "" cannot, leaves the cache in memory only, with
      * one warning. */
     const char *cache_dir;
+    /* Further places of entries, searched in this order after cache_dir and never written: packs (gemmjit
+     * cache pack) and directories of the cache's layout, such as an image ships. One that cannot be used is
+     * left out with a warning. NULL: those that $GEMMJIT_CACHE_LAYERS names, separated by ':'. */
+    const char *const *cache_layers;
+    size_t num_cache_layers;
     int no_disk_cache; /* non-zero: keep kernels in memory only */
     int read_only;  /* non-zero: read the disk cache, write nothing into it; what is compiled stays in memory
                      */
@@ -100,7 +105,7 @@ struct gj_stats {
     uint64_t compiles;            /* NVRTC compiles that succeeded */
     uint64_t compile_failures;    /* NVRTC compiles or their checks that failed */
     uint64_t memory_hits;         /* gj_kernel_get answered from memory */
-    uint64_t disk_hits;           /* entries loaded from disk */
+    uint64_t disk_hits;           /* entries loaded from disk, layers included */
     uint64_t disk_misses;         /* no entry on disk */
     uint64_t damaged_entries;     /* entries refused: truncated, altered, foreign, or of another key */
     uint64_t waits;               /* callers that waited for another caller's compile */
@@ -109,6 +114,7 @@ struct gj_stats {
     uint64_t disk_write_failures; /* entries that could not be published */
     uint64_t nvrtc_opens;         /* 1 once libnvrtc has been opened, else 0 */
     uint64_t lock_waits;          /* times that another process was at the same kernel and was waited for */
+    uint64_t layer_hits;          /* entries loaded from a layer: a part of disk_hits */
     uint64_t warm_compiles;       /* compiles, also failed ones, after gj_context_mark_warm */
 };
 

@@ -11,7 +11,12 @@ static enum gj_status open_parts(gj_context *context, const struct gj_context_pa
     if (params->template_dir != NULL)
         GJ_TRY(gj_assets_read(params->template_dir, &context->assets, error));
     if (!params->no_disk_cache) {
-        const struct gj_cache_params cache = {.root = params->cache_dir, .read_only = params->read_only != 0};
+        const struct gj_cache_params cache = {
+            .root = params->cache_dir,
+            .read_only = params->read_only != 0,
+            .layers = params->cache_layers,
+            .num_layers = params->num_cache_layers,
+        };
         context->cache = gj_cache_open_as(&cache, &context->log);
         if (context->cache == NULL)
             GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_CACHE, "no memory to open the cache");
@@ -137,6 +142,7 @@ void gj_stats(const gj_context *context, struct gj_stats *stats)
         .disk_write_failures = READ(GJ_COUNT_DISK_WRITE_FAILURES),
         .nvrtc_opens = READ(GJ_COUNT_NVRTC_OPENS),
         .lock_waits = READ(GJ_COUNT_LOCK_WAITS),
+        .layer_hits = READ(GJ_COUNT_LAYER_HITS),
         .warm_compiles = READ(GJ_COUNT_WARM_COMPILES),
     };
 #undef READ

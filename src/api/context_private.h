@@ -32,6 +32,7 @@ enum gj_counter {
     GJ_COUNT_DISK_WRITE_FAILURES,
     GJ_COUNT_NVRTC_OPENS,
     GJ_COUNT_LOCK_WAITS,
+    GJ_COUNT_LAYER_HITS,
     GJ_COUNT_WARM_COMPILES,
     GJ_NUM_COUNTERS
 };
@@ -67,7 +68,7 @@ struct gj_kernel {
     struct gj_kernel_info info;
     char key_text[GJ_KEY_TEXT_MAX];
     char *plan_text, *compiler;
-    void *cubin; /* owned unless it lies in from_disk's storage */
+    void *cubin; /* owned; NULL when it is from_disk's */
     struct gj_cache_entry from_disk;
     pthread_mutex_t lock;
     _Atomic(gj_loaded *) loaded; /* opened by the first prepare or launch */

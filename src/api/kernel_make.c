@@ -25,10 +25,8 @@ void gj_kernel_destroy(void *pointer)
         return;
     gj_loaded *loaded = atomic_load(&kernel->loaded);
     gj_loaded_close(&loaded);
-    if (kernel->from_disk.storage != NULL)
-        gj_cache_entry_free(&kernel->from_disk);
-    else
-        free(kernel->cubin);
+    gj_cache_entry_free(&kernel->from_disk);
+    free(kernel->cubin);
     free(kernel->plan_text);
     free(kernel->compiler);
     pthread_mutex_destroy(&kernel->lock);
@@ -132,6 +130,7 @@ static bool load_from_disk(struct making *making)
     if (result != GJ_CACHE_HIT)
         return false;
     gj_count(context, GJ_COUNT_DISK_HITS, 1);
+    gj_count(context, GJ_COUNT_LAYER_HITS, kernel->from_disk.place == GJ_CACHE_PLACE_LAYER);
     gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.file_bytes);
     kernel->info.registers = kernel->from_disk.registers;
     kernel->info.spill_bytes = kernel->from_disk.spill_bytes;
@@ -242,18 +241,21 @@ static enum gj_status compile_once(struct making *making, gj_compiler *compiler,
     return status;
 }
 
-/* Where nothing is compiled any compiler's entry will do, and a cache that was filled elsewhere knows this
- * machine's libnvrtc by no stamp: takes the version that published last. False: there is none but the one
- * that was tried. */
-static bool find_other_version(struct making *making)
+/* Where nothing can be compiled any compiler's entry will do, and a cache that was filled elsewhere knows
+ * this machine's libnvrtc by no stamp: tries the version that published last into each place. */
+static bool load_other_version(struct making *making)
 {
+    gj_cache *const cache = making->context->cache;
     char version[sizeof making->version];
-    if (making->context->cache == NULL ||
-        !gj_cache_compiler_get(making->context->cache, "", version, sizeof version) ||
-        strcmp(version, making->version) == 0)
-        return false;
-    memcpy(making->version, version, sizeof version);
-    return true;
+    bool more = cache != NULL, found = false;
+    for (size_t place = 0; more && !found; place++) {
+        if (!gj_cache_compiler_at(cache, place, version, sizeof version, &more) ||
+            strcmp(version, making->version) == 0)
+            continue;
+        memcpy(making->version, version, sizeof version);
+        found = load_from_disk(making);
+    }
+    return found;
 }
 
 /* Disk with the version known so far; else the compiler, whose version may name another entry. */
@@ -263,7 +265,7 @@ static enum gj_status find_or_compile(struct making *making, int no_compile, gj_
     find_version(making);
     if (load_from_disk(making))
         return GJ_OK;
-    if (no_compile && find_other_version(making) && load_from_disk(making))
+    if ((no_compile || context->identity.text[0] == '\0') && load_other_version(making))
         return GJ_OK;
     if (no_compile)
         GJ_FAIL(error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE,
@@ -296,7 +298,7 @@ enum gj_status gj_kernel_make(gj_context *context, const struct gj_key *key, str
     if (status == GJ_OK) {
         making.unit_hash = gj_hash_bytes(making.unit.text, making.unit.length);
         status = find_or_compile(&making, no_compile, error);
-        if (context->cache != NULL && making.kernel->from_disk.storage == NULL && !making.is_damaged)
+        if (context->cache != NULL && making.kernel->info.origin != GJ_ORIGIN_DISK && !making.is_damaged)
             gj_count(context, GJ_COUNT_DISK_MISSES, 1);
     }
     gj_unit_free(&making.unit);

@@ -9,6 +9,7 @@ static const struct {
     const char *name, *help;
 } variables[] = {
     [GJ_ENV_CACHE_DIR] = {"GEMMJIT_CACHE_DIR", "root of the disk cache"},
+    [GJ_ENV_CACHE_LAYERS] = {"GEMMJIT_CACHE_LAYERS", "packs and directories to read besides, between colons"},
     [GJ_ENV_NVRTC] = {"GEMMJIT_NVRTC", "path of the libnvrtc to use, and no other"},
     [GJ_ENV_CUDA] = {"GEMMJIT_CUDA", "path of the libcuda to use, and no other"},
     [GJ_ENV_XDG_CACHE_HOME] = {"XDG_CACHE_HOME", "the cache is in its gemmjit folder, if no root is given"},

@@ -25,6 +25,11 @@ gj_cache *gj_cache_open(const char *root, const struct gj_log *log);
 struct gj_cache_params {
     const char *root;
     bool read_only; /* nothing is written: no entry, stamp, lock, directory, or time of a file */
+    /* Further places that are searched in this order after the root and never written: directories of the
+     * cache's layout and packs. One that cannot be used is left out with a warning. NULL: those that
+     * $GEMMJIT_CACHE_LAYERS names, separated by ':'. */
+    const char *const *layers;
+    size_t num_layers;
 };
 gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj_log *log);
 void gj_cache_close(gj_cache **cache);
@@ -32,11 +37,16 @@ void gj_cache_close(gj_cache **cache);
 const char *gj_cache_off_reason(const gj_cache *cache);
 /* Root directory, or "" when there is none. */
 const char *gj_cache_root(const gj_cache *cache);
+/* The layers, also those that are left out: path of one, and why it is not used or NULL. */
+size_t gj_cache_num_layers(const gj_cache *cache);
+const char *gj_cache_layer(const gj_cache *cache, size_t index, const char **off_reason);
 /* Whether it was opened to be read only: gj_cache_store and gj_cache_compiler_put then do nothing. */
 bool gj_cache_is_read_only(const gj_cache *cache);
 /* Whether the file system would let a store begin: false, with the reason appended to *reason, when the cache
  * is off or can only be read. Writes nothing. What fills up or changes later is told by the store. */
 bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason);
+
+enum gj_cache_place { GJ_CACHE_PLACE_ROOT, GJ_CACHE_PLACE_LAYER };
 
 /* What an entry holds. On load the strings and the cubin point into one allocation owned by the entry. */
 struct gj_cache_entry {
@@ -49,8 +59,10 @@ struct gj_cache_entry {
     int32_t registers, threads, smem_bytes, stages, spill_bytes;
     const void *cubin;
     size_t cubin_bytes;
-    size_t file_bytes; /* set by a load: bytes of the entry */
-    void *storage;     /* NULL for an entry made by the caller; freed by gj_cache_entry_free */
+    size_t file_bytes;         /* set by a load: bytes of the entry */
+    enum gj_cache_place place; /* set by a load: where it was found */
+    void *storage; /* freed by gj_cache_entry_free. NULL: the caller's, or a pack's, there until the cache
+                      closes */
 };
 void gj_cache_entry_free(struct gj_cache_entry *entry);
 
@@ -67,9 +79,10 @@ enum gj_cache_result {
     GJ_CACHE_DAMAGED, /* a file is there and was refused: damaged, foreign, or of other inputs */
 };
 
-/* Loads the entry and compares every field of `expected` but the measured ones (registers, spill_bytes) and
- * the cubin. Opens one exact name; never lists a directory; refuses to follow links, to read what is not a
- * regular file, is owned or writable by others, or is larger than 64 MiB. */
+/* Looks in the root, then in the layers. Loads the entry and compares every field of `expected` but the
+ * measured ones (registers, spill_bytes) and the cubin. Opens one exact name; never lists a directory;
+ * refuses to follow links, to read what is not a regular file, is owned or writable by others, or is larger
+ * than 64 MiB. A damaged entry of the root for which a layer has a sound one is replaced by that. */
 enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
                                    const struct gj_cache_entry *expected, struct gj_cache_entry *entry);
 
@@ -96,9 +109,13 @@ void gj_cache_unlock(struct gj_cache_lock *lock);
 void *gj_cache_entry_encode(const struct gj_cache_entry *entry, size_t *bytes);
 bool gj_cache_entry_decode(const void *data, size_t bytes, struct gj_cache_entry *entry, const char **reason);
 
-/* Which compiler version a libnvrtc file has, remembered so that a warm process need not open it.
- * identity "" stands for "no libnvrtc here": it gives the version that last published into this cache. */
+/* Which compiler version a libnvrtc file has, remembered so that a warm process need not open it. Looks in
+ * the root, then in the layers. identity "" stands for "no libnvrtc here": it gives the version that last
+ * published there. */
 bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity);
+/* The version that last published into one place: 0 is the root, then come the layers. False: it knows none.
+ * *more tells whether there is a further place. */
+bool gj_cache_compiler_at(gj_cache *cache, size_t place, char *version, size_t capacity, bool *more);
 void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *version);
 
 /* What a listing met besides entries. Zero-initialise; free first_unread with gj_strbuf_free. */

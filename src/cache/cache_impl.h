@@ -9,6 +9,7 @@
 
 #include "base/strbuf.h"
 #include "cache/cache.h"
+#include "cache/pack.h"
 
 /* The directory of this format version below the root. Another version never meets these files. */
 #define GJ_CACHE_VERSION_DIR "v1"
@@ -43,12 +44,21 @@ struct gj_cache_cause {
     int error;
 };
 
+/* A further place of entries, read and never written. */
+struct gj_layer {
+    char *path;       /* absolute, or "" */
+    gj_pack *pack;    /* NULL: a directory */
+    char *off_reason; /* NULL: it is used */
+};
+
 struct gj_cache {
     struct gj_log log;
     char *root;       /* absolute, without trailing slash (but "/"), or "" */
     char *off_reason; /* NULL: on. Decided at open, constant afterwards */
     int off_error;
     bool read_only;
+    struct gj_layer *layers;
+    size_t num_layers;
     atomic_bool off_warned;
     atomic_uint temp_counter;
     pthread_mutex_t mutex; /* guards causes and num_causes */
@@ -62,11 +72,24 @@ bool gj_cache_is_on(gj_cache *cache);
  * cache, a debug message later. */
 void gj_cache_report(gj_cache *cache, const char *action, const char *subject, const struct gj_fault *fault);
 
+/* The same of something in another place than the root. */
+void gj_cache_report_at(gj_cache *cache, const char *place, const char *action, const char *subject,
+                        const struct gj_fault *fault);
+
+/* -- Layers ------------------------------------------------------------------------------------------ */
+
+/* Opens the layers of paths, or of $GEMMJIT_CACHE_LAYERS when paths is NULL. One that cannot be used is told
+ * and left out. False when memory runs out; gj_layers_close frees what there is. */
+bool gj_layers_open(gj_cache *cache, const char *const *paths, size_t count);
+void gj_layers_close(gj_cache *cache);
+
 /* -- Root -------------------------------------------------------------------------------------------- */
 
 /* The root by the rules of gj_cache_open, malloc'ed; NULL with *reason when there is none, and with *reason
  * NULL when memory runs out. */
 char *gj_root_choose(const char *given, const char **reason);
+/* The path from the root of the file system, malloc'ed; NULL with *reason, or when memory runs out. */
+char *gj_path_absolute(const char *path, const char **reason);
 /* Opens the root, after making it and its parents when `make`. Returns -1 with *fault; its error is ENOENT
  * when there is no root. */
 int gj_root_open(const char *root, bool make, struct gj_fault *fault);
@@ -75,11 +98,15 @@ bool gj_root_can_make(const char *root, struct gj_fault *fault);
 
 /* -- Directories and files --------------------------------------------------------------------------- */
 
+/* Whether files of this owner are used: the effective user's, and root's, who can do everything anyway. */
+bool gj_trust_owner(uid_t owner);
 /* Refuses what is of another type, of another owner, or writable by others. */
 bool gj_trust_check(const struct stat *status, bool directory, const char *where, struct gj_fault *fault);
 /* mkdir with exactly mode 0700 under any umask; an existing name is success. */
 int gj_dir_make_private(int parent, const char *name);
 /* Opens <root>/v1, or <root>/v1/<sub>, as gj_root_open does. */
+int gj_dir_open_in(const char *root, const char *sub, bool make, struct gj_fault *fault);
+/* The same of the cache's own root. */
 int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fault *fault);
 
 struct gj_file {

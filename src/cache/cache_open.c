@@ -88,7 +88,7 @@ gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj
     atomic_init(&cache->off_warned, false);
     atomic_init(&cache->temp_counter, 0);
     cache->read_only = params->read_only;
-    if (!set_root(cache, params->root))
+    if (!set_root(cache, params->root) || !gj_layers_open(cache, params->layers, params->num_layers))
         gj_cache_close(&cache);
     return cache;
 }
@@ -97,6 +97,7 @@ void gj_cache_close(gj_cache **cache)
 {
     if (!cache || !*cache)
         return;
+    gj_layers_close(*cache);
     pthread_mutex_destroy(&(*cache)->mutex);
     free((*cache)->off_reason);
     free((*cache)->root);
@@ -185,12 +186,18 @@ static bool remember_cause(gj_cache *cache, const struct gj_cache_cause *cause)
 
 void gj_cache_report(gj_cache *cache, const char *action, const char *subject, const struct gj_fault *fault)
 {
+    gj_cache_report_at(cache, cache->root, action, subject, fault);
+}
+
+void gj_cache_report_at(gj_cache *cache, const char *place, const char *action, const char *subject,
+                        const struct gj_fault *fault)
+{
     const struct gj_cache_cause cause = {action, fault->where, fault->what, fault->error};
     const bool is_new = remember_cause(cache, &cause);
     struct gj_strbuf text = {0};
     gj_fault_describe(fault, &text);
     if (!text.failed)
-        gj_log_printf(&cache->log, is_new ? GJ_LOG_WARNING : GJ_LOG_DEBUG, "disk cache %s: %s %s: %s",
-                      cache->root, subject, action, text.text);
+        gj_log_printf(&cache->log, is_new ? GJ_LOG_WARNING : GJ_LOG_DEBUG, "disk cache %s: %s %s: %s", place,
+                      subject, action, text.text);
     gj_strbuf_free(&text);
 }

@@ -6,12 +6,17 @@
 
 #include "cache/cache_impl.h"
 
+bool gj_trust_owner(uid_t owner)
+{
+    return owner == geteuid() || owner == 0;
+}
+
 bool gj_trust_check(const struct stat *status, bool directory, const char *where, struct gj_fault *fault)
 {
     const char *what = NULL;
     if (directory ? !S_ISDIR(status->st_mode) : !S_ISREG(status->st_mode))
         what = directory ? "is not a directory" : "is not a regular file";
-    else if (status->st_uid != geteuid())
+    else if (!gj_trust_owner(status->st_uid))
         what = "belongs to another user";
     else if (status->st_mode & (S_IWGRP | S_IWOTH))
         what = "is writable by its group or by others";
@@ -89,9 +94,14 @@ static int descend(int parent, const char *name, const char *where, bool make, s
     return -1;
 }
 
-int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fault *fault)
+int gj_dir_open_in(const char *path, const char *sub, bool make, struct gj_fault *fault)
 {
-    const int root = gj_root_open(cache->root, make, fault);
+    const int root = gj_root_open(path, make, fault);
     const int version = descend(root, GJ_CACHE_VERSION_DIR, "the directory v1", make, fault);
     return sub ? descend(version, sub, "the directory of the file", make, fault) : version;
+}
+
+int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fault *fault)
+{
+    return gj_dir_open_in(cache->root, sub, make, fault);
 }

@@ -79,18 +79,6 @@ static const char *check_records(const struct gj_pack *pack)
 
 /* -- The file ---------------------------------------------------------------------------------------- */
 
-/* What root owns is trusted as our own: an image's files are root's, the process often is not. */
-static bool check_trust(const struct stat *status, struct gj_fault *fault)
-{
-    struct stat as_ours = *status;
-    if (status->st_uid == 0)
-        as_ours.st_uid = geteuid();
-    if (gj_trust_check(&as_ours, false, where_pack, fault))
-        return true;
-    fault->owner = status->st_uid;
-    return false;
-}
-
 /* The path is the caller's word, so a link is followed; what counts is the file that was opened. O_NONBLOCK:
  * a FIFO must not make us wait for its writer. */
 static int open_trusted(const char *path, size_t *bytes, struct gj_fault *fault)
@@ -107,7 +95,7 @@ static int open_trusted(const char *path, size_t *bytes, struct gj_fault *fault)
     struct stat status;
     if (fstat(file, &status) != 0)
         *fault = gj_fault_errno(where_pack, "cannot be examined");
-    else if (check_trust(&status, fault)) {
+    else if (gj_trust_check(&status, false, where_pack, fault)) {
         *bytes = (size_t)status.st_size;
         if (status.st_size >= GJ_PACK_HEAD_BYTES && (uintmax_t)status.st_size <= PTRDIFF_MAX)
             return file;

@@ -37,14 +37,13 @@ static char *join(const char *base, const char *path, const char *tail)
 }
 
 /* Relative paths are fixed now: the process may change its directory later. */
-static char *make_absolute(const char *path, const char **reason)
+char *gj_path_absolute(const char *path, const char **reason)
 {
     if (path[0] == '/')
         return join("", path, "");
     char *base = getcwd(NULL, 0);
     if (!base) {
-        *reason =
-            errno == ENOMEM ? NULL : "the cache directory is relative and there is no working directory";
+        *reason = errno == ENOMEM ? NULL : "its path is relative and there is no working directory";
         return NULL;
     }
     char *joined = join(base, path, "");
@@ -62,7 +61,7 @@ char *gj_root_choose(const char *given, const char **reason)
     if (!given)
         given = gj_env_get(GJ_ENV_CACHE_DIR);
     if (given)
-        return make_absolute(given, reason);
+        return gj_path_absolute(given, reason);
     const char *xdg = gj_env_get(GJ_ENV_XDG_CACHE_HOME);
     if (xdg && xdg[0] == '/') /* the XDG specification has relative ones ignored */
         return join("", xdg, "gemmjit");
@@ -139,7 +138,7 @@ static int open_existing(const char *root, struct gj_fault *fault)
         return -1;
     }
     const bool is_link = S_ISLNK(status.st_mode);
-    if (is_link && status.st_uid != geteuid()) {
+    if (is_link && !gj_trust_owner(status.st_uid)) {
         *fault = (struct gj_fault){.where = where_root,
                                    .what = "is a symbolic link of another user",
                                    .has_stat = true,

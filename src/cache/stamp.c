@@ -78,34 +78,74 @@ static bool parse_stamp(const char *data, size_t bytes, const char *identity, ch
     return is_sound;
 }
 
-bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity)
+/* Reads the stamp of a name in a directory of the cache's layout. */
+static bool read_file_stamp(gj_cache *cache, const char *root, const struct stamp_name *name,
+                            struct gj_file *file)
 {
-    if (!gj_cache_is_on(cache))
-        return false;
     struct gj_fault fault = {0};
+    const int dir = gj_dir_open_in(root, GJ_CACHE_COMPILERS_DIR, false, &fault);
+    const bool done = dir >= 0 && gj_file_read(dir, name->text, GJ_STAMP_FILE_MAX, file, &fault);
+    if (dir >= 0)
+        close(dir);
+    if (!done && fault.error != ENOENT)
+        gj_cache_report_at(cache, root, "(compiler stamp) not read", name->text, &fault);
+    return done;
+}
+
+static bool get_from_directory(gj_cache *cache, const char *root, const char *identity, char *version,
+                               size_t capacity)
+{
     const struct stamp_name name = name_stamp(identity);
     struct gj_file file = {0};
-    bool done = false;
-    const int dir = gj_dir_open(cache, GJ_CACHE_COMPILERS_DIR, false, &fault);
-    if (dir >= 0) {
-        done = gj_file_read(dir, name.text, GJ_STAMP_FILE_MAX, &file, &fault);
-        close(dir);
-    }
-    if (!done) {
-        if (fault.error != ENOENT)
-            gj_cache_report(cache, "(compiler stamp) not read", name.text, &fault);
+    if (!read_file_stamp(cache, root, &name, &file))
         return false;
-    }
-    done = parse_stamp((const char *)file.data, file.bytes, identity, version, capacity);
+    const bool done = parse_stamp((const char *)file.data, file.bytes, identity, version, capacity);
     free(file.data);
     return done;
+}
+
+static bool get_from_pack(const gj_pack *pack, const char *identity, char *version, size_t capacity)
+{
+    const struct stamp_name name = name_stamp(identity);
+    const void *data;
+    size_t bytes;
+    if (!gj_pack_find_stamp(pack, name.text, &data, &bytes))
+        return false;
+    return parse_stamp(data, bytes, identity, version, capacity);
+}
+
+/* Place 0 is the root, then come the layers. */
+static bool get_from_place(gj_cache *cache, size_t place, const char *identity, char *version,
+                           size_t capacity)
+{
+    if (place == 0)
+        return gj_cache_is_on(cache) && get_from_directory(cache, cache->root, identity, version, capacity);
+    const struct gj_layer *const layer = &cache->layers[place - 1];
+    if (layer->off_reason)
+        return false;
+    return layer->pack ? get_from_pack(layer->pack, identity, version, capacity)
+                       : get_from_directory(cache, layer->path, identity, version, capacity);
+}
+
+bool gj_cache_compiler_get(gj_cache *cache, const char *identity, char *version, size_t capacity)
+{
+    bool found = false;
+    for (size_t place = 0; cache && place <= cache->num_layers && !found; place++)
+        found = get_from_place(cache, place, identity, version, capacity);
+    return found;
+}
+
+bool gj_cache_compiler_at(gj_cache *cache, size_t place, char *version, size_t capacity, bool *more)
+{
+    *more = place < cache->num_layers;
+    return place <= cache->num_layers && get_from_place(cache, place, "", version, capacity);
 }
 
 /* Writes the stamp unless it is there already, which is the rule: put is called with every store. */
 static void put_stamp(gj_cache *cache, const char *identity, const char *version)
 {
     char *current = malloc(strlen(version) + 1);
-    const bool is_there = current && gj_cache_compiler_get(cache, identity, current, strlen(version) + 1) &&
+    const bool is_there = current && get_from_place(cache, 0, identity, current, strlen(version) + 1) &&
                           strcmp(current, version) == 0;
     free(current);
     if (is_there)

@@ -14,30 +14,45 @@ enum { USE_SECONDS = 24 * 3600 };
 
 /* -- Load -------------------------------------------------------------------------------------------- */
 
-static enum gj_cache_result report_damage(gj_cache *cache, const char *name, const struct gj_fault *fault)
+/* What is looked for, and where. */
+struct search {
+    gj_cache *cache;
+    const char *name;
+    const struct gj_cache_entry *expected;
+    struct gj_cache_entry *entry; /* filled by a hit */
+};
+
+static enum gj_cache_result report_damage(const struct search *search, const char *place,
+                                          const struct gj_fault *fault)
 {
-    gj_cache_report(cache, "not loaded", name, fault);
+    gj_cache_report_at(search->cache, place, "not loaded", search->name, fault);
     return gj_fault_is_shortage(fault) ? GJ_CACHE_MISS : GJ_CACHE_DAMAGED;
 }
 
+/* Takes the entry over, or frees it when it is of other inputs. */
+static enum gj_cache_result accept_entry(const struct search *search, const char *place,
+                                         struct gj_cache_entry *read, size_t bytes)
+{
+    const struct gj_fault fault = {.where = "the entry", .what = gj_entry_difference(read, search->expected)};
+    if (fault.what) {
+        gj_cache_entry_free(read);
+        return report_damage(search, place, &fault);
+    }
+    *search->entry = *read;
+    search->entry->file_bytes = bytes;
+    return GJ_CACHE_HIT;
+}
+
 /* Takes over the file's data. */
-static enum gj_cache_result accept_file(gj_cache *cache, const char *name, const struct gj_file *file,
-                                        const struct gj_cache_entry *expected, struct gj_cache_entry *entry)
+static enum gj_cache_result accept_file(const struct search *search, const char *place,
+                                        const struct gj_file *file)
 {
     struct gj_cache_entry read;
     struct gj_fault fault = {.where = "the entry"};
-    if (!gj_entry_adopt(file->data, file->bytes, &read, &fault.what)) {
-        free(file->data);
-        return report_damage(cache, name, &fault);
-    }
-    fault.what = gj_entry_difference(&read, expected);
-    if (fault.what) {
-        gj_cache_entry_free(&read);
-        return report_damage(cache, name, &fault);
-    }
-    *entry = read;
-    entry->file_bytes = file->bytes;
-    return GJ_CACHE_HIT;
+    if (gj_entry_adopt(file->data, file->bytes, &read, &fault.what))
+        return accept_entry(search, place, &read, file->bytes);
+    free(file->data);
+    return report_damage(search, place, &fault);
 }
 
 /* The file's time says when an entry was used last, to a day: what gj_cache_trim goes by. A cache that cannot
@@ -48,27 +63,73 @@ static void note_use(int dir, const char *name, time_t modified)
         (void)utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
-enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
-                                   const struct gj_cache_entry *expected, struct gj_cache_entry *entry)
+static enum gj_cache_result search_directory(const struct search *search, const char *root, bool writable)
 {
-    if (!gj_cache_is_on(cache) || !gj_name_is_entry(name->text))
-        return GJ_CACHE_MISS;
     struct gj_fault fault = {0};
-    const struct gj_shard shard = gj_name_shard(name->text);
-    const int dir = gj_dir_open(cache, shard.text, false, &fault);
+    const struct gj_shard shard = gj_name_shard(search->name);
+    const int dir = gj_dir_open_in(root, shard.text, false, &fault);
     if (dir < 0) {
         if (fault.error != ENOENT)
-            gj_cache_report(cache, "not looked for", name->text, &fault);
+            gj_cache_report_at(search->cache, root, "not looked for", search->name, &fault);
         return GJ_CACHE_MISS;
     }
     struct gj_file file;
-    const bool is_read = gj_file_read(dir, name->text, GJ_CACHE_FILE_MAX, &file, &fault);
-    if (is_read && !cache->read_only)
-        note_use(dir, name->text, file.modified);
+    const bool is_read = gj_file_read(dir, search->name, GJ_CACHE_FILE_MAX, &file, &fault);
+    if (is_read && writable)
+        note_use(dir, search->name, file.modified);
     close(dir);
     if (is_read)
-        return accept_file(cache, name->text, &file, expected, entry);
-    return fault.error == ENOENT ? GJ_CACHE_MISS : report_damage(cache, name->text, &fault);
+        return accept_file(search, root, &file);
+    return fault.error == ENOENT ? GJ_CACHE_MISS : report_damage(search, root, &fault);
+}
+
+static enum gj_cache_result search_pack(const struct search *search, const struct gj_layer *layer)
+{
+    const void *data;
+    size_t bytes;
+    struct gj_cache_entry read;
+    struct gj_fault fault = {0};
+    if (!gj_pack_is_intact(layer->pack, &fault))
+        return report_damage(search, layer->path, &fault);
+    if (!gj_pack_find_entry(layer->pack, search->name, &data, &bytes))
+        return GJ_CACHE_MISS;
+    fault = (struct gj_fault){.where = "the entry"};
+    if (gj_entry_view(data, bytes, &read, &fault.what))
+        return accept_entry(search, layer->path, &read, bytes);
+    return report_damage(search, layer->path, &fault);
+}
+
+static enum gj_cache_result search_layer(const struct search *search, const struct gj_layer *layer)
+{
+    if (layer->off_reason)
+        return GJ_CACHE_MISS;
+    return layer->pack ? search_pack(search, layer) : search_directory(search, layer->path, false);
+}
+
+enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
+                                   const struct gj_cache_entry *expected, struct gj_cache_entry *entry)
+{
+    if (!cache || !gj_name_is_entry(name->text))
+        return GJ_CACHE_MISS;
+    const struct search search = {cache, name->text, expected, entry};
+    enum gj_cache_result own = GJ_CACHE_MISS, result = GJ_CACHE_MISS;
+    if (gj_cache_is_on(cache))
+        own = search_directory(&search, cache->root, !cache->read_only);
+    if (own == GJ_CACHE_HIT) {
+        entry->place = GJ_CACHE_PLACE_ROOT;
+        return own;
+    }
+    bool is_damaged = own == GJ_CACHE_DAMAGED;
+    for (size_t i = 0; i < cache->num_layers && result != GJ_CACHE_HIT; i++) {
+        result = search_layer(&search, &cache->layers[i]);
+        is_damaged = is_damaged || result == GJ_CACHE_DAMAGED;
+    }
+    if (result != GJ_CACHE_HIT)
+        return is_damaged ? GJ_CACHE_DAMAGED : GJ_CACHE_MISS;
+    entry->place = GJ_CACHE_PLACE_LAYER;
+    if (own == GJ_CACHE_DAMAGED)
+        (void)gj_cache_store(cache, name, entry);
+    return GJ_CACHE_HIT;
 }
 
 /* -- Store ------------------------------------------------------------------------------------------- */

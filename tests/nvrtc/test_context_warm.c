@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of contexts that were declared warm, and of those that may only read the disk cache. Argument: the
- * forwarding libnvrtc. */
+/* Tests of contexts that were declared warm, that may only read the disk cache, and that have layers.
+ * Argument: the forwarding libnvrtc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cache/cache_impl.h"
 #include "context_fixture.h"
 
 static const char small_key[] = "tile=64x16,cluster=1x1";
@@ -142,6 +143,78 @@ static void a_read_only_context_compiles_and_keeps_it_in_memory(void **state)
     gj_context_close(&context);
 }
 
+/* -- Layers ---------------------------------------------------------------------------------------------- */
+
+/* Packs what is in the cache, and empties the cache. */
+static struct path pack_and_clear(void)
+{
+    const struct path pack = path_format("%s/some.pack", scratch.dir.text);
+    struct gj_cache_packed packed;
+    struct gj_fault fault;
+    assert_int_equal(gj_cache_pack(scratch.cache, pack.text, NULL, &packed, &fault), GJ_PACK_DONE);
+    assert_int_equal(gj_cache_clear(scratch.cache), 1);
+    return pack;
+}
+
+static gj_context *layered_context(const struct path *pack, int no_compile)
+{
+    const char *const layers[] = {pack->text};
+    const struct gj_context_params params = {.cache_dir = scratch.root.text,
+                                             .cache_layers = layers,
+                                             .num_cache_layers = 1,
+                                             .no_compile = no_compile};
+    gj_context *context = NULL;
+    assert_int_equal(gj_context_open(&params, &context, NULL), GJ_OK);
+    return context;
+}
+
+/* The stamps of the pack say which version this libnvrtc has: it is not opened. */
+static void a_pack_serves_a_context(void **state)
+{
+    (void)state;
+    fill_cache();
+    const struct path pack = pack_and_clear();
+    gj_context *context = layered_context(&pack, 0);
+    struct gj_kernel_info info;
+    gj_kernel_info(kernel_of(context, small_key), &info);
+    assert_int_equal(info.origin, GJ_ORIGIN_DISK);
+    assert_memory_equal(info.cubin, "\177ELF", 4);
+    struct gj_stats stats = stats_of(context);
+    assert_int_equal(stats.disk_hits, 1);
+    assert_int_equal(stats.layer_hits, 1);
+    assert_int_equal(stats.nvrtc_opens + stats.compiles, 0);
+    kernel_of(context, other_key);
+    stats = stats_of(context);
+    assert_int_equal(stats.compiles, 1);
+    assert_int_equal(stats.disk_misses, 1);
+    assert_int_equal(count_entries(&scratch), 1);
+    gj_context_close(&context);
+}
+
+/* Another version has published into the root since: where nothing is compiled, each place's own counts. */
+static void a_pack_of_another_version_serves_without_compiling(void **state)
+{
+    (void)state;
+    fill_cache();
+    const struct path pack = pack_and_clear();
+    use_forwarding(98, 7);
+    gj_context *context = context_on(&scratch, NULL, 0);
+    kernel_of(context, other_key);
+    gj_context_close(&context);
+    context = layered_context(&pack, 1);
+    kernel_of(context, small_key);
+    kernel_of(context, other_key);
+    assert_int_equal(stats_of(context).layer_hits, 1);
+    assert_int_equal(stats_of(context).nvrtc_opens, 0);
+    gj_context_close(&context);
+
+    setenv("GEMMJIT_NVRTC", "/nonexistent", 1);
+    context = layered_context(&pack, 0);
+    kernel_of(context, small_key);
+    kernel_of(context, other_key);
+    gj_context_close(&context);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -150,6 +223,8 @@ int main(int argc, char **argv)
         TEST(a_warm_context_loads_in_silence),
         TEST(a_failed_compile_in_a_warm_context_is_told),
         TEST(a_read_only_context_compiles_and_keeps_it_in_memory),
+        TEST(a_pack_serves_a_context),
+        TEST(a_pack_of_another_version_serves_without_compiling),
     };
     fixture_open(argc == 2 ? argv[1] : "");
     return cmocka_run_group_tests_name("context warm", tests, NULL, NULL);
