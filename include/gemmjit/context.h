@@ -70,6 +70,14 @@ GJ_API void gj_context_close(gj_context **context);
 GJ_API enum gj_status gj_kernel_get(gj_context *context, const struct gj_key *key, unsigned flags,
                                     gj_kernel **kernel, gj_error **error);
 
+/* gj_kernel_get for num_keys keys, with several threads: fills a server's table at its start. kernels[i]
+ * becomes the kernel of keys[i], or NULL where that failed; kernels may be NULL. All keys are tried.
+ * num_threads 0: as many as the process has processors, at most 8; more than 64 count as 64. Returns GJ_OK;
+ * GJ_ERR_ARGUMENT: num_threads is negative; else status and error of the first key, by index, that failed, as
+ * gj_kernel_get. */
+GJ_API enum gj_status gj_kernels_get(gj_context *context, const struct gj_key *keys, size_t num_keys,
+                                     unsigned flags, int num_threads, gj_kernel **kernels, gj_error **error);
+
 enum gj_origin { GJ_ORIGIN_COMPILED, GJ_ORIGIN_DISK };
 
 /* What is known of a kernel. Strings live as long as the kernel. */
