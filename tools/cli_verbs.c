@@ -79,18 +79,14 @@ const struct cli_verb cli_verbs[] = {
             "          entry differs\n"
             "  pack    write all that is sound into one FILE, to be shipped; the same entries give the same\n"
             "          bytes; a FILE that is there is replaced, whole or not at all\n"
-            "  unpack  add what a FILE of pack holds to the cache, each member after a check; what the "
-            "cache\n"
-            "          has already stays\n"
+            "  unpack  add what a FILE of pack holds to the cache, each member after a check; what the\n"
+            "          cache has already stays\n"
             "  clear   remove every entry; nothing but files of the cache is touched\n"
             "\n"
-            "When a directory of the cache cannot be read, all but trim and clear go on with the rest, print "
-            "a\n"
-            "warning, and end with exit status 1; so do pack and unpack when they leave out something that "
-            "is\n"
-            "damaged. A load sets the time of an entry's file anew once a day; trim goes "
-            "by\n"
-            "it. What a process has loaded stays with it.\n",
+            "When a directory of the cache cannot be read, stat, list, verify, why and pack go on with the\n"
+            "rest, print a warning, and end with exit status 1; so do pack and unpack when they leave out\n"
+            "something that is damaged. A load sets the time of an entry's file anew once a day; trim goes\n"
+            "by it. What a process has loaded stays with it.\n",
         .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_ACT_NAME) |
                    CLI_BIT(CLI_MAX_SIZE) | CLI_BIT(CLI_DRY_RUN) | CLI_BIT(CLI_JSON),
         .has_action = true,
