@@ -175,32 +175,36 @@ void gj_cache_compiler_put(gj_cache *cache, const char *identity, const char *ve
 
 /* -- Stamps as files ------------------------------------------------------------------------------------- */
 
-/* The identity that the bytes name, malloc'ed; NULL when they are too short to name one. Its version may hold
- * anything but a line end. */
-static char *find_identity(const char *data, size_t bytes)
+static const char no_memory[] = "does not fit into memory";
+
+/* Finds the identity that the bytes name; its version may hold anything but a line end. False when they are
+ * too short to name one. */
+static bool find_identity(const char *data, size_t bytes, char *identity)
 {
     const size_t head = strlen(STAMP_HEAD), words = strlen(STAMP_IDENTITY);
     const size_t tail = strlen("\ncheck \n") + CHECK_DIGITS;
     const char *const end = bytes > head ? memchr(data + head, '\n', bytes - head) : NULL;
     if (!end || (size_t)(data + bytes - end) < words + tail)
-        return NULL;
-    return strndup(end + words, (size_t)(data + bytes - end) - words - tail);
+        return false;
+    const size_t length = (size_t)(data + bytes - end) - words - tail;
+    memcpy(identity, end + words, length);
+    identity[length] = '\0';
+    return true;
 }
 
 bool gj_stamp_check(const char *name, const void *data, size_t bytes, const char **reason)
 {
-    char *const identity = find_identity(data, bytes);
-    char *const version = malloc(bytes + 1);
-    bool is_sound = identity && version && parse_stamp(data, bytes, identity, version, bytes + 1);
-    if (!is_sound)
+    char *const identity = malloc(bytes + 1), *const version = malloc(bytes + 1);
+    *reason = NULL;
+    if (!identity || !version)
+        *reason = no_memory;
+    else if (!find_identity(data, bytes, identity) || !parse_stamp(data, bytes, identity, version, bytes + 1))
         *reason = "is not a stamp";
-    else if (strcmp(name_stamp(identity).text, name) != 0) {
+    else if (strcmp(name_stamp(identity).text, name) != 0)
         *reason = "has a name that is not the hash of its identity";
-        is_sound = false;
-    }
     free(version);
     free(identity);
-    return is_sound;
+    return *reason == NULL;
 }
 
 bool gj_stamp_read(int dir, const char *name, struct gj_file *file, struct gj_fault *fault)
@@ -210,6 +214,8 @@ bool gj_stamp_read(int dir, const char *name, struct gj_file *file, struct gj_fa
     *fault = (struct gj_fault){.where = "the stamp"};
     if (gj_stamp_check(name, file->data, file->bytes, &fault->what))
         return true;
+    if (fault->what == no_memory)
+        fault->error = ENOMEM;
     free(file->data);
     *file = (struct gj_file){0};
     return false;

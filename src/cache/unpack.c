@@ -26,20 +26,19 @@ static const char *find_damage(const struct gj_pack_member *member)
                : reason;
 }
 
-/* Whether the directory has a sound file of this name. What is there and is not gets replaced. */
-static bool is_there(int dir, const struct gj_pack_member *member)
+/* Whether the directory has a sound file of this name; else *fault. */
+static bool is_there(int dir, const struct gj_pack_member *member, struct gj_fault *fault)
 {
-    struct gj_fault fault;
     if (member->kind == GJ_PACK_ENTRY) {
         struct gj_cache_entry entry;
         size_t bytes;
-        const bool is_sound = gj_entry_read(dir, member->name, &entry, &bytes, &fault);
+        const bool is_sound = gj_entry_read(dir, member->name, &entry, &bytes, fault);
         if (is_sound)
             gj_cache_entry_free(&entry);
         return is_sound;
     }
     struct gj_file file;
-    const bool is_sound = gj_stamp_read(dir, member->name, &file, &fault);
+    const bool is_sound = gj_stamp_read(dir, member->name, &file, fault);
     if (is_sound)
         free(file.data);
     return is_sound;
@@ -49,10 +48,13 @@ static bool is_there(int dir, const struct gj_pack_member *member)
 static bool put_member(struct unpacking *unpacking, int dir, const struct gj_pack_member *member)
 {
     struct gj_cache_unpacked *const result = unpacking->result;
-    if (is_there(dir, member)) {
+    if (is_there(dir, member, unpacking->fault)) {
         result->kept++;
         return true;
     }
+    /* What is damaged is replaced; what was not read for lack of something may be sound. */
+    if (gj_fault_is_shortage(unpacking->fault))
+        return false;
     if (!gj_publish(unpacking->cache, dir, member->name, member->data, member->bytes, unpacking->fault))
         return false;
     result->bytes += member->bytes;

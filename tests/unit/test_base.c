@@ -200,6 +200,34 @@ static void hash_is_the_published_one(void **state)
 }
 
 /* Every pair of these lists of fields must differ, although their bytes run together to the same text. */
+static void hash_of_parts_is_that_of_the_whole(void **state)
+{
+    (void)state;
+    unsigned char data[1000];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)(i * 7);
+    for (size_t cut = 0; cut <= sizeof(data); cut += 37) {
+        const struct gj_hash_part parts[] = {{data, cut}, {NULL, 0}, {data + cut, sizeof(data) - cut}};
+        const struct gj_hash hash = gj_hash_parts(parts, COUNT(parts)),
+                             whole = gj_hash_bytes(data, sizeof(data));
+        assert_memory_equal(hash.bytes, whole.bytes, sizeof(hash.bytes));
+    }
+}
+
+static void hash_is_read_from_digits(void **state)
+{
+    (void)state;
+    char hex[33];
+    struct gj_hash hash = {{7}};
+    assert_false(gj_hash_from_hex("", &hash));
+    assert_false(gj_hash_from_hex("0123456789abcdef0123456789abcde", &hash));
+    assert_false(gj_hash_from_hex("0123456789abcdef0123456789abcdeF", &hash));
+    assert_int_equal(hash.bytes[0], 7); /* untouched */
+    assert_true(gj_hash_from_hex("0123456789abcdef0123456789abcdef.gjc", &hash));
+    gj_hash_hex(&hash, hex);
+    assert_string_equal(hex, "0123456789abcdef0123456789abcdef");
+}
+
 static void hash_separates_fields(void **state)
 {
     (void)state;
@@ -370,6 +398,8 @@ int main(void)
         cmocka_unit_test(error_strings_are_utf8),
         cmocka_unit_test(quotes_are_short),
         cmocka_unit_test(hash_is_the_published_one),
+        cmocka_unit_test(hash_of_parts_is_that_of_the_whole),
+        cmocka_unit_test(hash_is_read_from_digits),
         cmocka_unit_test(hash_separates_fields),
         cmocka_unit_test(hash_is_stable),
         cmocka_unit_test(env_reads),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "cache/cache_impl.h"
+#include "cache/pack.h"
 #include "cache_fixture.h"
 
 void *__real_malloc(size_t bytes);
@@ -99,8 +101,62 @@ static void every_allocation_may_fail(void **state)
     scratch_remove(&scratch);
 }
 
+/* The pack at `path` is the old one or a whole new one. Returns whether memory sufficed for all. */
+static bool pack_and_unpack(const struct scratch *scratch, const char *path)
+{
+    struct gj_cache_packed packed;
+    struct gj_cache_unpacked unpacked;
+    struct gj_fault fault = {0};
+    const struct path other = path_format("%.4000s/other", scratch->dir.text);
+    gj_cache *target = gj_cache_open(other.text, NULL);
+    const enum gj_pack_status made = gj_cache_pack(scratch->cache, path, NULL, &packed, &fault);
+    if (made == GJ_PACK_DONE)
+        assert_int_equal(packed.entries + packed.stamps + packed.left_out, 4);
+    else
+        assert_non_null(fault.what);
+    const enum gj_pack_status taken =
+        target ? gj_cache_unpack(target, path, NULL, &unpacked, &fault) : GJ_PACK_FAILED;
+    if (made == GJ_PACK_DONE && taken == GJ_PACK_DONE)
+        assert_int_equal(unpacked.entries + unpacked.stamps + unpacked.kept + unpacked.left_out,
+                         packed.entries + packed.stamps);
+    (void)gj_cache_clear(target);
+    gj_cache_close(&target);
+    return made == GJ_PACK_DONE && taken == GJ_PACK_DONE;
+}
+
+static void every_allocation_for_a_pack_may_fail(void **state)
+{
+    (void)state;
+    struct scratch scratch;
+    struct sample sample;
+    struct gj_fault fault = {0};
+    int failing = 0, failed = 0;
+    scratch_make(&scratch);
+    const struct path path = path_format("%.4000s/x.gjp", scratch.dir.text);
+    for (unsigned seed = 1; seed <= 2; seed++) {
+        sample_make(&sample, seed);
+        assert_true(gj_cache_store(scratch.cache, &sample.name, &sample.entry) > 0);
+    }
+    gj_cache_compiler_put(scratch.cache, "id", "nvrtc 13.0"); /* and the default stamp */
+    for (bool reached = true; reached; failing++) {
+        allowed = failing;
+        failed += !pack_and_unpack(&scratch, path.text);
+        reached = allowed < 0;
+        allowed = -1;
+        assert_int_equal(count_files(scratch.dir.text, ".tmp-"), 0);
+        assert_in_range(failing, 0, 1000);
+    }
+    assert_true(failed > 15);
+    gj_pack *pack = gj_pack_open(path.text, &fault);
+    assert_non_null(pack);
+    assert_int_equal(gj_pack_count(pack), 4);
+    gj_pack_close(&pack);
+    scratch_remove(&scratch);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(every_allocation_for_a_pack_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
