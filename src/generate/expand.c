@@ -181,25 +181,36 @@ static enum gj_status emit(struct expander *expander, const struct source *sourc
     return status;
 }
 
-/* Index of the line that ends the block opened before `from`, or `to`. */
-static int find_end(const struct source *source, int from, int to, const char *const openers[],
-                    const char *closer)
+static bool opens_block(enum directive directive)
+{
+    return directive >= DIRECTIVE_FOR && directive <= DIRECTIVE_AT_IF;
+}
+
+/* Index of the line that ends the block opened before `from`, by @end or #endif, or `to`. */
+static int find_end(const struct source *source, int from, int to, enum directive closer)
 {
     int depth = 0;
     for (int i = from; i < to; i++) {
-        if (source->firsts[i] != *closer)
-            continue;
-        for (int o = 0; openers[o] != NULL; o++)
-            if (gj_line_starts_with(source->lines[i], openers[o], NULL))
-                depth++;
-        if (gj_line_starts_with(source->lines[i], closer, NULL) && depth-- == 0)
+        const enum directive directive = source->directives[i];
+        if (closer == DIRECTIVE_END ? opens_block(directive) : directive == DIRECTIVE_IF)
+            depth++;
+        else if (directive == closer && depth-- == 0)
             return i;
     }
     return to;
 }
 
-static const char *const at_openers[] = {"@for", "@each", "@join", "@if", NULL};
-static const char *const hash_openers[] = {"#if", NULL};
+/* Index of the line that ends the branch at `index` of an #if: #elif, #else, or `end`, its #endif. */
+static int find_branch_end(const struct source *source, int index, int end)
+{
+    for (int i = index + 1; i < end; i++) {
+        if (source->directives[i] == DIRECTIVE_IF)
+            i = find_end(source, i + 1, end, DIRECTIVE_ENDIF);
+        else if (source->directives[i] == DIRECTIVE_ELIF || source->directives[i] == DIRECTIVE_ELSE)
+            return i;
+    }
+    return end;
+}
 
 /* An `#if` chain from `index` to its `#endif` at `end`: expands the first branch that holds. */
 static enum gj_status expand_if(struct expander *expander, const struct source *source, int index, int end)
@@ -207,27 +218,13 @@ static enum gj_status expand_if(struct expander *expander, const struct source *
     bool taken = false, otherwise = false;
     int at = index;
     while (at < end) {
-        int next = at + 1;
-        while (next < end) {
-            if (source->firsts[next] != '#') {
-                next++;
-                continue;
-            }
-            if (gj_line_starts_with(source->lines[next], "#if", NULL))
-                next = find_end(source, next + 1, end, hash_openers, "#endif");
-            else if (gj_line_starts_with(source->lines[next], "#elif", NULL) ||
-                     gj_line_starts_with(source->lines[next], "#else", NULL))
-                break;
-            next++;
-        }
+        const int next = find_branch_end(source, at, end);
         if (otherwise)
             return gj_expand_fail(expander, source, at, "a branch after #else");
-        otherwise = gj_line_starts_with(source->lines[at], "#else", NULL);
-        struct line condition;
+        otherwise = source->directives[at] == DIRECTIVE_ELSE;
         long holds = 1;
-        if (gj_line_starts_with(source->lines[at], "#if", &condition) ||
-            gj_line_starts_with(source->lines[at], "#elif", &condition))
-            GJ_TRY(gj_expand_value(expander, source, at, condition, &holds));
+        if (!otherwise)
+            GJ_TRY(gj_expand_value(expander, source, at, gj_source_rest(source, at), &holds));
         if (holds && !taken) {
             taken = true;
             GJ_TRY(gj_expand_range(expander, source, at + 1, next));
@@ -237,47 +234,26 @@ static enum gj_status expand_if(struct expander *expander, const struct source *
     return GJ_OK;
 }
 
-/* Room for the lines of a file. */
-static bool source_init(struct source *source, const struct gj_asset *asset)
+/* A zero byte would end the unit early. */
+static enum gj_status check_zeros(struct expander *expander, const struct source *source)
 {
-    const char *const end = asset->text + asset->length;
-    size_t most = 1; /* the last line needs no newline */
-    for (const char *at = asset->text; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
-        most++;
-    *source = (struct source){.asset = asset};
-    source->lines = malloc(most * (sizeof *source->lines + 1));
-    source->firsts = source->lines ? (char *)(source->lines + most) : NULL;
-    return source->lines != NULL;
-}
-
-static char first_of(struct line line)
-{
-    for (size_t i = 0; i < line.length; i++)
-        if (!isspace((unsigned char)line.at[i]))
-            return line.at[i];
-    return '\0';
+    if (memchr(source->asset->text, '\0', source->asset->length) == NULL)
+        return GJ_OK;
+    int index = 0;
+    while (memchr(source->lines[index].at, '\0', source->lines[index].length) == NULL)
+        index++;
+    return gj_expand_fail(expander, source, index, "a zero byte");
 }
 
 static enum gj_status expand_file(struct expander *expander, const struct gj_asset *asset)
 {
     struct source source;
-    if (!source_init(&source, asset))
+    if (!gj_source_cut(&source, asset))
         GJ_FAIL(expander->error, GJ_ERR_NO_MEMORY, GJ_STAGE_GENERATE, "no memory for %s", asset->path);
-    const char *const end = asset->text + asset->length;
-    const bool has_zero = memchr(asset->text, '\0', asset->length) != NULL;
-    enum gj_status status = GJ_OK;
-    for (const char *at = asset->text; at < end && status == GJ_OK;) {
-        const char *const newline = memchr(at, '\n', (size_t)(end - at));
-        const struct line line = {at, (size_t)((newline ? newline : end) - at)};
-        source.firsts[source.count] = first_of(line);
-        source.lines[source.count++] = line;
-        if (has_zero && memchr(line.at, '\0', line.length) != NULL)
-            status = gj_expand_fail(expander, &source, source.count - 1, "a zero byte");
-        at += line.length + 1;
-    }
+    enum gj_status status = check_zeros(expander, &source);
     if (status == GJ_OK)
         status = gj_expand_range(expander, &source, 0, source.count);
-    free(source.lines);
+    gj_source_free(&source);
     return status;
 }
 
@@ -307,12 +283,22 @@ static enum gj_status expand_at_if(struct expander *expander, const struct sourc
     return holds ? gj_expand_range(expander, source, index + 1, end) : GJ_OK;
 }
 
-/* Blocks that end at @end. */
-static const struct {
-    const char *word;
-    enum gj_status (*expand)(struct expander *, const struct source *, int, struct line, int);
-} blocks[] = {
-    {"@for", gj_expand_for}, {"@each", gj_expand_each}, {"@join", gj_expand_join}, {"@if", expand_at_if}};
+/* A block that ends at @end, at *index, which moves there. */
+static enum gj_status expand_block(struct expander *expander, const struct source *source, int *index, int to)
+{
+    const int at = *index;
+    const struct line rest = gj_source_rest(source, at);
+    const int end = *index = find_end(source, at + 1, to, DIRECTIVE_END);
+    if (end == to)
+        return gj_expand_fail(expander, source, at, "no @end for this line");
+    if (source->directives[at] == DIRECTIVE_FOR)
+        return gj_expand_for(expander, source, at, rest, end);
+    if (source->directives[at] == DIRECTIVE_EACH)
+        return gj_expand_each(expander, source, at, rest, end);
+    if (source->directives[at] == DIRECTIVE_JOIN)
+        return gj_expand_join(expander, source, at, rest, end);
+    return expand_at_if(expander, source, at, rest, end);
+}
 
 /* `@own`: the user's lines. */
 static enum gj_status expand_own(struct expander *expander, const struct source *source, int index)
@@ -337,38 +323,33 @@ static enum gj_status expand_own(struct expander *expander, const struct source 
 static enum gj_status expand_line(struct expander *expander, const struct source *source, int *index, int to)
 {
     const int at = *index;
-    const struct line line = source->lines[at];
-    const char first = source->firsts[at];
-    struct line rest;
-    if (first != '#' && first != '@' && first != '/') /* no directive, nothing to leave out: most lines */
-        return emit(expander, source, at);
-    if (gj_line_starts_with(line, "#pragma once", NULL) ||
-        gj_line_starts_with(line, "// SPDX-License-Identifier", NULL) ||
-        gj_line_starts_with(line, "/* SPDX-License-Identifier", NULL))
+    switch ((enum directive)source->directives[at]) {
+    case DIRECTIVE_NONE:
+        break;
+    case DIRECTIVE_LEFT_OUT:
         return GJ_OK;
-    if (gj_line_starts_with(line, "@own", NULL))
+    case DIRECTIVE_OWN:
         return expand_own(expander, source, at);
-    if (gj_line_starts_with(line, "#include", &rest))
-        return expand_include(expander, source, at, rest);
-    if (gj_line_starts_with(line, "#if", NULL)) {
-        *index = find_end(source, at + 1, to, hash_openers, "#endif");
+    case DIRECTIVE_INCLUDE:
+        return expand_include(expander, source, at, gj_source_rest(source, at));
+    case DIRECTIVE_IF:
+        *index = find_end(source, at + 1, to, DIRECTIVE_ENDIF);
         if (*index == to)
             return gj_expand_fail(expander, source, at, "#if without #endif");
         return expand_if(expander, source, at, *index);
-    }
-    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        if (!gj_line_starts_with(line, blocks[i].word, &rest))
-            continue;
-        *index = find_end(source, at + 1, to, at_openers, "@end");
-        if (*index == to)
-            return gj_expand_fail(expander, source, at, "no @end for this line");
-        return blocks[i].expand(expander, source, at, rest, *index);
-    }
-    if (gj_line_starts_with(line, "@end", NULL) || gj_line_starts_with(line, "#endif", NULL) ||
-        gj_line_starts_with(line, "#else", NULL) || gj_line_starts_with(line, "#elif", NULL) ||
-        gj_line_starts_with(line, "#ifdef", NULL) || gj_line_starts_with(line, "#ifndef", NULL))
+    case DIRECTIVE_FOR:
+    case DIRECTIVE_EACH:
+    case DIRECTIVE_JOIN:
+    case DIRECTIVE_AT_IF:
+        return expand_block(expander, source, index, to);
+    case DIRECTIVE_ELIF:
+    case DIRECTIVE_ELSE:
+    case DIRECTIVE_ENDIF:
+    case DIRECTIVE_UNKNOWN:
+    case DIRECTIVE_END:
         return gj_expand_fail(expander, source, at,
                               "directive without its beginning, or one that templates don't have");
+    }
     return emit(expander, source, at);
 }
 

@@ -16,13 +16,37 @@ struct line {
     size_t length;
 };
 
+/* What the first word of a line says. */
+enum directive {
+    DIRECTIVE_NONE,
+    DIRECTIVE_LEFT_OUT, /* not for the unit: #pragma once, the licence */
+    DIRECTIVE_INCLUDE,
+    DIRECTIVE_IF,
+    DIRECTIVE_ELIF,
+    DIRECTIVE_ELSE,
+    DIRECTIVE_ENDIF,
+    DIRECTIVE_UNKNOWN, /* #ifdef, #ifndef: templates don't have them */
+    DIRECTIVE_FOR,
+    DIRECTIVE_EACH,
+    DIRECTIVE_JOIN,
+    DIRECTIVE_AT_IF,
+    DIRECTIVE_END,
+    DIRECTIVE_OWN,
+};
+
 /* A file cut into lines. */
 struct source {
     const struct gj_asset *asset;
     struct line *lines;
-    char *firsts; /* of each line the first character that is no space, or 0: tells directives fast */
+    unsigned char *directives; /* enum directive of each line */
     int count;
 };
+
+/* False when memory runs out. */
+bool gj_source_cut(struct source *source, const struct gj_asset *asset);
+void gj_source_free(struct source *source);
+/* What follows the directive of a line, trimmed. */
+struct line gj_source_rest(const struct source *source, int index);
 
 struct expander {
     const struct gj_assets *assets;
