@@ -51,7 +51,11 @@ has_clang_format() {
     [[ "$(clang-format-14 --version 2>/dev/null || clang-format --version 2>/dev/null)" == *'version 14.'* ]]
 }
 
-# Prints the Debian names of what is missing, one a line. Arguments: optional needs: pip, c++, format.
+has_nginx() {
+    have nginx || [ -x /usr/sbin/nginx ] # not in the path of every user
+}
+
+# Prints the Debian names of what is missing, one a line. Arguments: optional needs: pip, c++, format, nginx.
 missing_packages() {
     local need
     can_compile c gcc stdio.h || printf '%s\n' gcc libc6-dev
@@ -62,12 +66,14 @@ missing_packages() {
     pkg-config --exists libcjson 2>/dev/null || echo libcjson-dev
     pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
+    pkg-config --exists libcurl 2>/dev/null || echo libcurl4-openssl-dev
     have spin || echo spin
     for need in "$@"; do
         case $need in
         pip) has_pip || printf '%s\n' python3-pip ca-certificates ;;
         c++) can_compile c++ g++ cstdlib || echo g++ ;;
         format) has_clang_format || echo clang-format-14 ;;
+        nginx) has_nginx || echo nginx ;;
         esac
     done
 }
