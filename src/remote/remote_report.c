@@ -71,7 +71,7 @@ void gj_remote_report(gj_remote *remote, enum gj_remote_way way, const char *nam
         gj_utf8_escape(&text, fault->detail, false);
     }
     if (kinds[fault->kind].effect == PAUSES)
-        gj_strbuf_printf(&text, "; not asked again for %.3g s", remote->retry_ms / 1e3);
+        gj_strbuf_printf(&text, "; not asked again for %g s", remote->retry_ms / 1e3);
     const bool is_new = note(remote, way, fault->kind);
     gj_log_printf(&remote->log, is_new ? GJ_LOG_WARNING : GJ_LOG_DEBUG, "%s",
                   text.failed ? "remote cache: a fault, and no memory to tell it" : text.text);

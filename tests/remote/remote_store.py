@@ -104,8 +104,10 @@ class RemoteStore(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
     def start(self, more=""):
-        """Starts nginx; `more` goes behind its listen directive."""
+        """Starts nginx; `more` goes behind its listen directive. Below /away it redirects to plain HTTP."""
         block = documented_server()
+        away = f"        location /away/ {{ return 302 http://127.0.0.1:{self.port}/team/v1/a; }}\n"
+        block = block[:-len("    }\n")] + away + "    }\n"
         for old, new in (("listen 8080;", f"listen 127.0.0.1:{self.port}{more};"), ("/srv/gemmjit", self.path("root")),
                          ("/etc/nginx/gemmjit.htpasswd", self.path("htpasswd"))):
             self.assertEqual(block.count(old), 1, block)
@@ -128,8 +130,8 @@ class RemoteStore(unittest.TestCase):
             self.server.wait(TIMEOUT)
             self.server = None
 
-    def open(self, credentials="", upload=False, scheme="http", before=()):
-        url = f"{scheme}://{credentials}127.0.0.1:{self.port}/team/v1/"
+    def open(self, credentials="", upload=False, scheme="http", before=(), base="/team/v1/"):
+        url = f"{scheme}://{credentials}127.0.0.1:{self.port}{base}"
         tool = Tool([*before, TOOL, url, str(int(upload)), str(TOTAL_MS), str(RETRY_MS)], self.environment)
         self.addCleanup(tool.process.wait)
         self.addCleanup(tool.process.stdout.close)
@@ -226,6 +228,11 @@ class RemoteStore(unittest.TestCase):
         self.assertEqual(len(tool.messages), 1)
         self.assertEqual(tool.close(), ("closed", 0))
 
+    def test_redirect(self):
+        self.start()
+        data = self.put_one("a", 1000)
+        self.check_hit(self.open(base="/away"), "b", data)
+
     def test_writers_of_one_name(self):
         """Readers meanwhile see one whole entry or the other."""
         self.start()
@@ -295,6 +302,11 @@ class RemoteStore(unittest.TestCase):
         self.check_hit(tool, "a", data)
         self.assertEqual(tool.messages, [])
         self.assertEqual(tool.close(), ("closed", 0))
+
+        away = self.open(scheme="https", before=trust, base="/away")
+        self.assertEqual(away.do("get", "a", self.path("got")), "failed")
+        self.assertEqual(len(away.messages), 1)
+        self.assertIn("the answer cannot be used (status 302)", away.messages[0])
 
     def start_tls_again(self):
         """With the certificate that is there."""

@@ -364,6 +364,17 @@ static void a_server_that_comes_back_is_used(void **state)
     server_stop(&late);
 }
 
+/* Long before the limit of the whole, by the limit of speed. */
+static void a_server_that_hardly_moves_is_left(void **state)
+{
+    (void)state;
+    remotes.params.total_ms = 5000;
+    atomic_store(&remotes.server.answer, answer_slowly);
+    remotes_open_server(&remotes);
+    assert_int_equal(get_entry(&remotes, "x", NULL), GJ_REMOTE_FAILED);
+    check_warnings(&remotes, 1, "takes too long: Operation too slow");
+}
+
 struct worker {
     pthread_t thread;
     enum gj_remote_result result;
@@ -452,7 +463,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_is_one_warning),  TEST(the_largest_entry_is_taken),
         TEST(a_refused_connection_costs_one_warning), TEST(a_server_that_comes_back_is_used),
-        TEST(threads_meet_a_dead_server_together),    TEST(a_silent_name_server_does_not_hold_it),
+        TEST(a_server_that_hardly_moves_is_left),     TEST(threads_meet_a_dead_server_together),
+        TEST(a_silent_name_server_does_not_hold_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
