@@ -51,11 +51,7 @@ has_clang_format() {
     [[ "$(clang-format-14 --version 2>/dev/null || clang-format --version 2>/dev/null)" == *'version 14.'* ]]
 }
 
-has_nginx() {
-    have nginx || [ -x /usr/sbin/nginx ] # not in the path of every user
-}
-
-# Prints the Debian names of what is missing, one a line. Arguments: optional needs: pip, c++, format, nginx.
+# Prints the Debian names of what is missing, one a line. Arguments: optional needs: pip, c++, format.
 missing_packages() {
     local need
     can_compile c gcc stdio.h || printf '%s\n' gcc libc6-dev
@@ -73,7 +69,6 @@ missing_packages() {
         pip) has_pip || printf '%s\n' python3-pip ca-certificates ;;
         c++) can_compile c++ g++ cstdlib || echo g++ ;;
         format) has_clang_format || echo clang-format-14 ;;
-        nginx) has_nginx || echo nginx ;;
         esac
     done
 }
@@ -209,6 +204,25 @@ hide_other_nvrtc() {
         [ -z "$entry" ] || compgen -G "$entry/libnvrtc.so*" >/dev/null || kept=${kept:+$kept:}$entry
     done <<<"${LD_LIBRARY_PATH:-}:"
     export LD_LIBRARY_PATH=$kept
+}
+
+# Fills .toolkit/bin with Debian's nginx, unpacked only: installed, it begins to serve port 80 at once. Optional.
+fetch_nginx() {
+    local stage=$toolkit_dir/stage.$$
+    mkdir -p "$stage" "$toolkit_dir/bin"
+    if ! (cd "$stage" && apt-get -q download nginx && dpkg -x nginx_*.deb .) >/dev/null 2>&1 ||
+        ! mv -f "$stage/usr/sbin/nginx" "$toolkit_dir/bin/nginx"; then
+        note "nginx could not be fetched: the test that needs it will be skipped"
+    fi
+    rm -rf "$stage"
+}
+
+# nginx for tests/remote, which looks in these places.
+setup_nginx() {
+    if ! have nginx && [ ! -x /usr/sbin/nginx ] && [ ! -x "$toolkit_dir/bin/nginx" ]; then
+        step "nginx: fetching Debian's package"
+        with_toolkit_lock fetch_nginx
+    fi
 }
 
 # Arguments: optional needs, as of missing_packages.

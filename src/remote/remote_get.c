@@ -34,7 +34,7 @@ static enum gj_remote_result judge(gj_remote *remote, const char *name, struct g
         gj_remote_has_answered(remote, GJ_REMOTE_DOWN);
     if (fault->kind == GJ_FAULT_NONE && fault->status == 200)
         return hit(remote, body, data, bytes);
-    if (fault->status == 403)
+    if (fault->kind == GJ_FAULT_NONE && fault->status == 403)
         fault->kind = GJ_FAULT_FORBIDDEN;
     if (fault->kind != GJ_FAULT_NONE)
         gj_remote_report(remote, GJ_REMOTE_DOWN, name, fault);

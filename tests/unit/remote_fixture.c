@@ -33,7 +33,7 @@ void remotes_start(struct remotes *remotes, server_answer answer)
     setenv("HOME", "/nonexistent", 1);
     remotes->remote = NULL;
     remotes->log = (struct remote_log){.mutex = PTHREAD_MUTEX_INITIALIZER};
-    remotes->params = (struct gj_remote_params){.upload = true, .connect_ms = 300, .total_ms = 500};
+    remotes->params = (struct gj_remote_params){.upload = true, .connect_ms = 10000, .total_ms = 20000};
     server_start(&remotes->server, 0, answer);
 }
 

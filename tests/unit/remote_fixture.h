@@ -23,7 +23,8 @@ struct remotes {
     gj_remote *remote;
 };
 
-/* Starts a server and clears the environment of what libcurl reads. Times: 500 ms in all, 60 s pause. */
+/* Starts a server and clears the environment of what libcurl reads. Times: ample, for
+ * sanitizers on a busy machine; 60 s pause. */
 void remotes_start(struct remotes *remotes, server_answer answer);
 void remotes_stop(struct remotes *remotes);
 /* Opens http://CREDENTIALS127.0.0.1:PORT/PATH, closing the remote that is open and emptying the log. */

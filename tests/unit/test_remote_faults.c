@@ -14,7 +14,7 @@
 #include "remote_fixture.h"
 
 /* What a sanitizer on a busy machine may add to a limit. */
-enum { NUM_THREADS = 16, SLACK_MS = 2000 };
+enum { NUM_THREADS = 16, SLACK_MS = 2000, TOTAL_MS = 500 };
 
 static struct remotes remotes;
 
@@ -245,44 +245,45 @@ static const struct fault_case {
     const char *name;
     server_answer answer; /* NULL: closes at once */
     const char *word;     /* in the warning */
-    bool pauses;
+    bool pauses, is_slow; /* is_slow: ends by TOTAL_MS */
 } cases[] = {
-    {"500", answer_500, "the server has an error (status 500); not asked again for 60 s", true},
-    {"503 without page", answer_503_without_page, "status 503", true},
-    {"401", answer_401, "the server refused (status 401)", true},
-    {"206", answer_206, "the server refused", true},
-    {"304", answer_304, "status 304", true},
-    {"silence", answer_silence, "takes too long: ", true},
-    {"drip", answer_slowly, "takes too long: ", true},
-    {"slow headers", answer_with_slow_headers, "takes too long: ", true},
-    {"slow 404", answer_slow_404, "takes too long", true},
-    {"announced", answer_too_much_announced, "larger than an entry may be", false},
-    {"absurd length", answer_absurd_length, "larger than an entry may be", false},
-    {"until close", answer_too_much_until_close, "larger than an entry may be", false},
-    {"in chunks", answer_too_much_in_chunks, "larger than an entry may be", false},
-    {"cut", answer_cut, "cut short", false},
-    {"cut in chunks", answer_cut_in_chunks, "cut short", false},
-    {"cut headers", answer_cut_headers, "cut short", false},
-    {"bad chunks", answer_bad_chunks, "no connection", true},
-    {"redirect loop", answer_redirect_loop, "the answer cannot be used (status 302): Maximum (3) redirects",
-     true},
-    {"redirect to file", answer_redirect_to_file, "the answer cannot be used", true},
-    {"redirect to ftp", answer_redirect_to_ftp, "the answer cannot be used", true},
-    {"redirect with user", answer_redirect_with_user, "the answer cannot be used", true},
-    {"garbage", answer_garbage, "the answer cannot be used", true},
-    {"endless headers", answer_endless_headers, "the answer cannot be used", true},
-    {"closes after the request", answer_nothing, "no connection", true},
-    {"closes at once", NULL, "no connection", true},
+    {"500", answer_500, "the server has an error (status 500); not asked again for 60 s", true, false},
+    {"503 without page", answer_503_without_page, "status 503", true, false},
+    {"401", answer_401, "the server refused (status 401)", true, false},
+    {"206", answer_206, "the server refused", true, false},
+    {"304", answer_304, "status 304", true, false},
+    {"silence", answer_silence, "takes too long: ", true, true},
+    {"drip", answer_slowly, "takes too long: ", true, true},
+    {"slow headers", answer_with_slow_headers, "takes too long: ", true, true},
+    {"slow 404", answer_slow_404, "takes too long", true, true},
+    {"announced", answer_too_much_announced, "larger than an entry may be", false, false},
+    {"absurd length", answer_absurd_length, "larger than an entry may be", false, false},
+    {"until close", answer_too_much_until_close, "larger than an entry may be", false, false},
+    {"in chunks", answer_too_much_in_chunks, "larger than an entry may be", false, false},
+    {"cut", answer_cut, "cut short", false, false},
+    {"cut in chunks", answer_cut_in_chunks, "cut short", false, false},
+    {"bad chunks", answer_bad_chunks, "was not fetched", true, false},
+    {"redirect loop", answer_redirect_loop, "the answer cannot be used (status 302)", true, false},
+    {"redirect to file", answer_redirect_to_file, "the answer cannot be used", true, false},
+    {"redirect to ftp", answer_redirect_to_ftp, "the answer cannot be used", true, false},
+    {"redirect with user", answer_redirect_with_user, "the answer cannot be used", true, false},
+    {"garbage", answer_garbage, "the answer cannot be used", true, false},
+    {"endless headers", answer_endless_headers, "the answer cannot be used", true, false},
+    {"closes after the request", answer_nothing, "no connection", true, false},
+    {"closes at once", NULL, "no connection", true, false},
 };
 
 /* One warning; then a pause, or debug messages. After the pause a server that works is used again. */
 static void check_case(const struct fault_case *fault)
 {
     remotes_start(&remotes, fault->answer);
+    if (fault->is_slow)
+        remotes.params.total_ms = TOTAL_MS;
     remotes_open_server(&remotes);
     const double start_ms = gj_clock_ms();
     assert_int_equal(get_entry(&remotes, "x", NULL), GJ_REMOTE_FAILED);
-    assert_true(gj_clock_ms() - start_ms < 500 + SLACK_MS);
+    if (fault->is_slow)
+        assert_true(gj_clock_ms() - start_ms < TOTAL_MS + SLACK_MS);
     check_warnings(&remotes, 1, fault->word);
     const int connections = atomic_load(&remotes.server.num_connections);
     const int requests = atomic_load(&remotes.server.num_requests);
@@ -309,6 +310,16 @@ static void each_fault_is_one_warning(void **state)
         print_message("%s\n", cases[i].name);
         check_case(&cases[i]);
     }
+}
+
+/* libcurl's versions differ in whether this is a fault, and in which. */
+static void an_answer_that_ends_in_its_headers_is_no_hit(void **state)
+{
+    (void)state;
+    atomic_store(&remotes.server.answer, answer_cut_headers);
+    remotes_open_server(&remotes);
+    assert_int_equal(get_entry(&remotes, "x", NULL), GJ_REMOTE_FAILED);
+    check_warnings(&remotes, 1, "x was not fetched");
 }
 
 static void the_largest_entry_is_taken(void **state)
@@ -408,6 +419,7 @@ static void threads_meet_a_dead_server_together(void **state)
 {
     (void)state;
     remotes.params.retry_ms = 5000;
+    remotes.params.total_ms = TOTAL_MS;
     atomic_store(&remotes.server.answer, answer_silence);
     remotes_open_server(&remotes);
     assert_int_equal(get_at_once(), NUM_THREADS);
@@ -430,7 +442,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 {
     (void)node, (void)service, (void)hints, (void)found;
     atomic_fetch_add(&num_lookups, 1);
-    sleep_ms(500 + SLACK_MS + 1000);
+    sleep_ms(2 * TOTAL_MS + SLACK_MS + 1000);
     atomic_fetch_add(&num_finished, 1);
     return EAI_AGAIN;
 }
@@ -441,6 +453,7 @@ static void a_silent_name_server_does_not_hold_it(void **state)
     char *reason = NULL;
     struct gj_remote_params params = remotes.params;
     params.url = "http://cache.invalid/";
+    params.total_ms = TOTAL_MS;
     remotes.remote = gj_remote_open(&params, NULL, &reason);
     const double start_ms = gj_clock_ms();
     assert_int_equal(get_entry(&remotes, "x", NULL), GJ_REMOTE_FAILED);
@@ -451,7 +464,7 @@ static void a_silent_name_server_does_not_hold_it(void **state)
         print_message("libcurl does not call getaddrinfo of this program\n");
         skip();
     }
-    assert_true(spent_ms < 500 + 500 + SLACK_MS);
+    assert_true(spent_ms < 2 * TOTAL_MS + SLACK_MS);
     while (atomic_load(&num_finished) < atomic_load(&num_lookups))
         sleep_ms(10);
     sleep_ms(100); /* the forgotten threads end */
@@ -461,9 +474,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fault_is_one_warning),  TEST(the_largest_entry_is_taken),
-        TEST(a_refused_connection_costs_one_warning), TEST(a_server_that_comes_back_is_used),
-        TEST(a_server_that_hardly_moves_is_left),     TEST(threads_meet_a_dead_server_together),
+        cmocka_unit_test(each_fault_is_one_warning),
+        TEST(an_answer_that_ends_in_its_headers_is_no_hit),
+        TEST(the_largest_entry_is_taken),
+        TEST(a_refused_connection_costs_one_warning),
+        TEST(a_server_that_comes_back_is_used),
+        TEST(a_server_that_hardly_moves_is_left),
+        TEST(threads_meet_a_dead_server_together),
         TEST(a_silent_name_server_does_not_hold_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
