@@ -177,6 +177,18 @@ static void report_layers(struct report *report, const gj_cache *cache)
     }
 }
 
+/* Nothing when no store was named. */
+static void report_remote(struct report *report, const gj_cache *cache)
+{
+    const char *why = NULL;
+    const char *const url = cache ? gj_cache_remote(cache, &why) : NULL;
+    if (url == NULL)
+        return;
+    cJSON *const object = add_finding(report, "remote", why == NULL, why ? why : url);
+    if (object && why == NULL)
+        cli_json_text(report->cli, object, "url", url);
+}
+
 static void report_cache(struct report *report)
 {
     struct cli *const cli = report->cli;
@@ -205,6 +217,7 @@ static void report_cache(struct report *report)
     gj_strbuf_free(&reason);
     gj_strbuf_free(&why);
     report_layers(report, cache);
+    report_remote(report, cache);
     gj_cache_close(&cache);
 }
 

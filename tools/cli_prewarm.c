@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "prewarm.h"
 
+/* What was compiled meanwhile waits in a queue of 64 MiB at most; a dead store ends the wait at once. */
+enum { FLUSH_MS = 120000 };
+
 struct work {
     struct prewarm *prewarm;
     atomic_size_t next;      /* index of the next item to take */
@@ -51,11 +54,12 @@ static void do_item(struct work *work, struct prewarm_item *item)
         report_failure(work, item);
     } else {
         gj_kernel_info(kernel, &item->info);
+        const char *const stored = item->info.stored ? "" : ", not stored";
         if (item->info.origin == GJ_ORIGIN_COMPILED)
-            snprintf(outcome, sizeof(outcome), "compiled in %.0f ms%s", item->info.compile_ms,
-                     item->info.stored ? "" : ", not stored");
+            snprintf(outcome, sizeof(outcome), "compiled in %.0f ms%s", item->info.compile_ms, stored);
         else
-            snprintf(outcome, sizeof(outcome), "on disk");
+            snprintf(outcome, sizeof(outcome), "%s%s",
+                     item->info.origin == GJ_ORIGIN_REMOTE ? "fetched" : "on disk", stored);
     }
     cli_progress_step(prewarm->cli, item->label, outcome);
 }
@@ -109,6 +113,7 @@ static enum gj_status compile_all(struct prewarm *prewarm, gj_error **error)
     GJ_TRY(check_cache(prewarm, error));
     GJ_TRY(cli_context_open(prewarm->cli, &prewarm->context, error));
     do_all(prewarm);
+    prewarm->is_unsent = !gj_context_flush(prewarm->context, FLUSH_MS); /* the close tells of what is left */
     gj_stats(prewarm->context, &prewarm->stats);
     return prewarm_report(prewarm, error);
 }

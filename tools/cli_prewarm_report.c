@@ -4,10 +4,11 @@
 
 #include "prewarm.h"
 
-static const char *const origin_words[] = {[GJ_ORIGIN_COMPILED] = "compiled", [GJ_ORIGIN_DISK] = "disk"};
+static const char *const origin_words[] = {
+    [GJ_ORIGIN_COMPILED] = "compiled", [GJ_ORIGIN_DISK] = "disk", [GJ_ORIGIN_REMOTE] = "remote"};
 
 struct tally {
-    size_t compiled, disk, failed, not_stored, no_toolchain;
+    size_t compiled, disk, remote, failed, not_stored, no_toolchain;
 };
 
 static struct tally count_items(const struct prewarm *prewarm)
@@ -20,6 +21,9 @@ static struct tally count_items(const struct prewarm *prewarm)
             tally.no_toolchain += cli_exit_status(item->status) == CLI_EXIT_MISSING;
         } else if (item->info.origin == GJ_ORIGIN_COMPILED) {
             tally.compiled++;
+            tally.not_stored += !item->info.stored;
+        } else if (item->info.origin == GJ_ORIGIN_REMOTE) {
+            tally.remote++;
             tally.not_stored += !item->info.stored;
         } else {
             tally.disk++;
@@ -91,6 +95,12 @@ static void add_stats(struct cli *cli, cJSON *document, const struct gj_stats *s
         {"disk_write_failures", stats->disk_write_failures},
         {"nvrtc_opens", stats->nvrtc_opens},
         {"lock_waits", stats->lock_waits},
+        {"layer_hits", stats->layer_hits},
+        {"remote_hits", stats->remote_hits},
+        {"remote_misses", stats->remote_misses},
+        {"remote_failures", stats->remote_failures},
+        {"uploads", stats->uploads},
+        {"upload_failures", stats->upload_failures},
     };
     cJSON *const object = cli_json_object(cli);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -109,6 +119,7 @@ static enum gj_status print_document(const struct prewarm *prewarm, const struct
         cli_json_append(cli, keys, item_object(cli, &prewarm->items[i]));
     cli_json_number(cli, document, "compiled", (double)tally->compiled);
     cli_json_number(cli, document, "disk", (double)tally->disk);
+    cli_json_number(cli, document, "remote", (double)tally->remote);
     cli_json_number(cli, document, "failed", (double)tally->failed);
     cli_json_number(cli, document, "not_stored", (double)tally->not_stored);
     cli_json_number(cli, document, "workers", prewarm->num_workers);
@@ -117,32 +128,45 @@ static enum gj_status print_document(const struct prewarm *prewarm, const struct
     return cli_json_finish(cli, document, error);
 }
 
-/* A cubin that is not on disk afterwards is a failure of prewarm, though not of the library. */
-static int exit_status(const struct tally *tally)
+/* A cubin that is not on disk afterwards, or that the store should have got, is a failure of prewarm, though
+ * not of the library. */
+static int exit_status(const struct prewarm *prewarm, const struct tally *tally)
 {
     if (tally->no_toolchain > 0)
         return CLI_EXIT_MISSING;
-    return tally->failed > 0 || tally->not_stored > 0 ? CLI_EXIT_FAILED : CLI_EXIT_DONE;
+    const bool is_done = tally->failed + tally->not_stored + prewarm->stats.upload_failures == 0;
+    return is_done && !prewarm->is_unsent ? CLI_EXIT_DONE : CLI_EXIT_FAILED;
+}
+
+static void say_what_was_lost(const struct prewarm *prewarm, const struct tally *tally)
+{
+    const uint64_t unsent = prewarm->stats.upload_failures;
+    if (tally->not_stored > 0)
+        cli_say(prewarm->cli, "gemmjit: %zu cubin%s could not be written to the disk cache",
+                tally->not_stored, tally->not_stored == 1 ? "" : "s");
+    if (unsent > 0)
+        cli_say(prewarm->cli, "gemmjit: %llu cubin%s could not be sent to the remote cache",
+                (unsigned long long)unsent, unsent == 1 ? "" : "s");
 }
 
 enum gj_status prewarm_report(struct prewarm *prewarm, gj_error **error)
 {
     struct cli *const cli = prewarm->cli;
     const struct tally tally = count_items(prewarm);
-    cli->exit_status = exit_status(&tally);
-    char not_stored[48] = "", shard[96] = "";
+    cli->exit_status = exit_status(prewarm, &tally);
+    char not_stored[48] = "", shard[96] = "", remote[48] = "";
     if (tally.not_stored > 0)
         snprintf(not_stored, sizeof(not_stored), ", %zu not stored", tally.not_stored);
-    if (tally.not_stored > 0)
-        cli_say(cli, "gemmjit: %zu cubin%s could not be written to the disk cache", tally.not_stored,
-                tally.not_stored == 1 ? "" : "s");
+    if (tally.remote > 0)
+        snprintf(remote, sizeof(remote), ", %zu fetched", tally.remote);
+    say_what_was_lost(prewarm, &tally);
     if (prewarm->shard.count > 1)
         snprintf(shard, sizeof(shard),
                  "shard %lld of %lld, %zu of %zu keys: ", (long long)prewarm->shard.number,
                  (long long)prewarm->shard.count, prewarm->num_items, prewarm->num_all);
     if (cli->options.count[CLI_QUIET] == 0)
-        cli_say(cli, "%s%zu compiled, %zu on disk, %zu failed%s in %.2f s with %d thread%s", shard,
-                tally.compiled, tally.disk, tally.failed, not_stored, prewarm->wall_ms / 1000,
+        cli_say(cli, "%s%zu compiled, %zu on disk%s, %zu failed%s in %.2f s with %d thread%s", shard,
+                tally.compiled, tally.disk, remote, tally.failed, not_stored, prewarm->wall_ms / 1000,
                 prewarm->num_workers, prewarm->num_workers == 1 ? "" : "s");
     if (cli->json)
         return print_document(prewarm, &tally, error);

@@ -30,6 +30,7 @@ struct prewarm {
     double wall_ms;
     gj_error *read_only; /* why the cache cannot be written, so that nothing is compiled; else NULL */
     struct gj_stats stats;
+    bool is_unsent; /* uploads were still on their way when the time for them was over */
 };
 
 /* Fills items: every key is checked, doubles are merged, other shards' keys are dropped.

@@ -37,7 +37,13 @@ struct gj_context_params {
      * left out with a warning. NULL: those that $GEMMJIT_CACHE_LAYERS names, separated by ':'. */
     const char *const *cache_layers;
     size_t num_cache_layers;
-    int no_disk_cache; /* non-zero: keep kernels in memory only */
+    /* URL of a remote store (docs/remote_cache.md), which is asked after a miss on disk and before a compile;
+     * what it has is checked and kept on disk. With cache_upload what is compiled is sent there, in the
+     * background. NULL: $GEMMJIT_CACHE_REMOTE, and cache_upload is then $GEMMJIT_CACHE_UPLOAD. "": none. One
+     * that cannot be used is left out with a warning. */
+    const char *cache_remote;
+    int cache_upload;
+    int no_disk_cache; /* non-zero: keep kernels in memory only; neither layers nor a remote store are read */
     int read_only;  /* non-zero: read the disk cache, write nothing into it; what is compiled stays in memory
                      */
     int no_compile; /* non-zero: every gj_kernel_get behaves as with GJ_NO_COMPILE */
@@ -78,7 +84,7 @@ GJ_API enum gj_status gj_kernel_get(gj_context *context, const struct gj_key *ke
 GJ_API enum gj_status gj_kernels_get(gj_context *context, const struct gj_key *keys, size_t num_keys,
                                      unsigned flags, int num_threads, gj_kernel **kernels, gj_error **error);
 
-enum gj_origin { GJ_ORIGIN_COMPILED, GJ_ORIGIN_DISK };
+enum gj_origin { GJ_ORIGIN_COMPILED, GJ_ORIGIN_DISK, GJ_ORIGIN_REMOTE };
 
 /* What is known of a kernel. Strings live as long as the kernel. */
 struct gj_kernel_info {
@@ -95,7 +101,7 @@ struct gj_kernel_info {
     enum gj_origin origin;
     double generate_ms, compile_ms, load_ms; /* load: reading and checking the disk entry */
     const char *compiler;                    /* e.g. "nvrtc 13.0" */
-    int stored;                              /* non-zero: loaded from the disk cache or published there */
+    int stored;                              /* non-zero: loaded from disk, or published there */
 };
 
 /* Fills *info. Never fails. */
@@ -123,10 +129,19 @@ struct gj_stats {
     uint64_t nvrtc_opens;         /* 1 once libnvrtc has been opened, else 0 */
     uint64_t lock_waits;          /* times that another process was at the same kernel and was waited for */
     uint64_t layer_hits;          /* entries loaded from a layer: a part of disk_hits */
+    uint64_t remote_hits;         /* entries fetched from the remote store */
+    uint64_t remote_misses;       /* entries that it did not have */
+    uint64_t remote_failures;     /* times that it did not answer, or was not asked because it was dead */
+    uint64_t uploads;             /* entries sent to it */
+    uint64_t upload_failures;     /* entries that could not be sent */
     uint64_t warm_compiles;       /* compiles, also failed ones, after gj_context_mark_warm */
 };
 
 GJ_API void gj_stats(const gj_context *context, struct gj_stats *stats);
+
+/* Waits until what is queued for the remote store has been sent or dropped, at most timeout_ms. Returns
+ * non-zero when nothing is left. gj_context_close waits too, but for 3 s at most. */
+GJ_API int gj_context_flush(gj_context *context, int timeout_ms);
 
 /* A compile in a context that should need none. The text lives only during the call. */
 struct gj_compile_event {

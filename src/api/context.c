@@ -16,6 +16,8 @@ static enum gj_status open_parts(gj_context *context, const struct gj_context_pa
             .read_only = params->read_only != 0,
             .layers = params->cache_layers,
             .num_layers = params->num_cache_layers,
+            .remote = params->cache_remote,
+            .upload = params->cache_upload != 0,
         };
         context->cache = gj_cache_open_as(&cache, &context->log);
         if (context->cache == NULL)
@@ -126,8 +128,15 @@ enum gj_status gj_context_unit(gj_context *context, const struct gj_plan *plan, 
     return gj_unit_make(plan, context->assets, own, unit, error);
 }
 
+int gj_context_flush(gj_context *context, int timeout_ms)
+{
+    return gj_cache_flush(context->cache, timeout_ms > 0 ? timeout_ms : 0);
+}
+
 void gj_stats(const gj_context *context, struct gj_stats *stats)
 {
+    struct gj_remote_counts remote;
+    gj_cache_remote_counts(context->cache, &remote);
 #define READ(counter) atomic_load_explicit(&context->counters[counter], memory_order_relaxed)
     *stats = (struct gj_stats){
         .compiles = READ(GJ_COUNT_COMPILES),
@@ -143,6 +152,11 @@ void gj_stats(const gj_context *context, struct gj_stats *stats)
         .nvrtc_opens = READ(GJ_COUNT_NVRTC_OPENS),
         .lock_waits = READ(GJ_COUNT_LOCK_WAITS),
         .layer_hits = READ(GJ_COUNT_LAYER_HITS),
+        .remote_hits = READ(GJ_COUNT_REMOTE_HITS),
+        .remote_misses = remote.misses,
+        .remote_failures = remote.failures,
+        .uploads = remote.uploads,
+        .upload_failures = remote.upload_failures,
         .warm_compiles = READ(GJ_COUNT_WARM_COMPILES),
     };
 #undef READ

@@ -18,7 +18,7 @@
 #include "generate/unit.h"
 #include "plan/plan.h"
 
-/* One counter for each member of struct gj_stats, in its order. */
+/* One counter for each member of struct gj_stats that the context counts itself. */
 enum gj_counter {
     GJ_COUNT_COMPILES,
     GJ_COUNT_COMPILE_FAILURES,
@@ -33,6 +33,7 @@ enum gj_counter {
     GJ_COUNT_NVRTC_OPENS,
     GJ_COUNT_LOCK_WAITS,
     GJ_COUNT_LAYER_HITS,
+    GJ_COUNT_REMOTE_HITS,
     GJ_COUNT_WARM_COMPILES,
     GJ_NUM_COUNTERS
 };

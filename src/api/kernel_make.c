@@ -3,20 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/context_private.h"
+#include "api/making.h"
 #include "base/clock.h"
 #include "base/error_build.h"
-
-/* Everything on the way to one kernel. */
-struct making {
-    gj_context *context;
-    struct gj_flight *flight;
-    gj_kernel *kernel;
-    struct gj_unit unit;
-    struct gj_hash unit_hash;
-    char version[64]; /* of the compiler; "" while unknown */
-    bool is_damaged;  /* an entry was there and was refused */
-};
 
 void gj_kernel_destroy(void *pointer)
 {
@@ -67,89 +56,13 @@ static enum gj_status start_kernel(gj_context *context, const struct gj_key *key
     return GJ_OK;
 }
 
-/* Which version the compiler has, without opening libnvrtc if anything else tells. */
-static void find_version(struct making *making)
-{
-    gj_context *const context = making->context;
-    pthread_mutex_lock(&context->lock);
-    const gj_compiler *const compiler = context->compiler;
-    if (compiler == NULL && !context->located) {
-        gj_compiler_locate(&context->identity);
-        context->located = 1;
-    }
-    pthread_mutex_unlock(&context->lock);
-    if (compiler != NULL) {
-        const char *const version = gj_compiler_version(compiler);
-        memcpy(making->version, version, strnlen(version, sizeof making->version - 1) + 1);
-    } else if (context->cache == NULL || !gj_cache_compiler_get(context->cache, context->identity.text,
-                                                                making->version, sizeof making->version)) {
-        making->version[0] = '\0';
-    }
-}
-
-static struct gj_cache_entry cache_entry(const struct making *making)
-{
-    const gj_kernel *const kernel = making->kernel;
-    return (struct gj_cache_entry){
-        .key_text = kernel->key_text,
-        .unit_hash = making->unit_hash,
-        .compiler = making->version,
-        .arch = GJ_COMPILE_ARCH,
-        .options = gj_compile_options(),
-        .entry_name = kernel->plan.entry_name,
-        .registers = kernel->info.registers,
-        .threads = kernel->plan.threads,
-        .smem_bytes = kernel->plan.smem_bytes,
-        .stages = kernel->plan.stages,
-        .spill_bytes = kernel->info.spill_bytes,
-        .cubin = kernel->info.cubin,
-        .cubin_bytes = kernel->info.cubin_bytes,
-    };
-}
-
-static struct gj_cache_name cache_name(const struct making *making)
-{
-    return gj_cache_name_make(&making->unit_hash, making->version, GJ_COMPILE_ARCH, gj_compile_options());
-}
-
-/* Fills the kernel from the disk cache; false when there is no sound entry. */
-static bool load_from_disk(struct making *making)
-{
-    gj_context *const context = making->context;
-    gj_kernel *const kernel = making->kernel;
-    if (context->cache == NULL || making->version[0] == '\0')
-        return false;
-    const double start = gj_clock_ms();
-    const struct gj_cache_entry expected = cache_entry(making);
-    const struct gj_cache_name name = cache_name(making);
-    const enum gj_cache_result result = gj_cache_load(context->cache, &name, &expected, &kernel->from_disk);
-    if (result == GJ_CACHE_DAMAGED && !making->is_damaged) {
-        gj_count(context, GJ_COUNT_DAMAGED_ENTRIES, 1);
-        making->is_damaged = true;
-    }
-    if (result != GJ_CACHE_HIT)
-        return false;
-    gj_count(context, GJ_COUNT_DISK_HITS, 1);
-    gj_count(context, GJ_COUNT_LAYER_HITS, kernel->from_disk.place == GJ_CACHE_PLACE_LAYER);
-    gj_count(context, GJ_COUNT_DISK_BYTES_READ, kernel->from_disk.file_bytes);
-    kernel->info.registers = kernel->from_disk.registers;
-    kernel->info.spill_bytes = kernel->from_disk.spill_bytes;
-    kernel->info.cubin = kernel->from_disk.cubin;
-    kernel->info.cubin_bytes = kernel->from_disk.cubin_bytes;
-    kernel->info.compiler = kernel->from_disk.compiler;
-    kernel->info.origin = GJ_ORIGIN_DISK;
-    kernel->info.load_ms = gj_clock_ms() - start;
-    kernel->info.stored = 1;
-    return true;
-}
-
 static void publish(const struct making *making)
 {
     gj_context *const context = making->context;
     if (context->cache == NULL || gj_cache_is_read_only(context->cache))
         return;
-    const struct gj_cache_entry entry = cache_entry(making);
-    const struct gj_cache_name name = cache_name(making);
+    const struct gj_cache_entry entry = gj_making_entry(making);
+    const struct gj_cache_name name = gj_making_name(making);
     const size_t bytes = gj_cache_store(context->cache, &name, &entry);
     if (bytes == 0) {
         gj_count(context, GJ_COUNT_DISK_WRITE_FAILURES, 1);
@@ -223,16 +136,18 @@ static enum gj_status compile(struct making *making, gj_compiler *compiler, gj_e
     return GJ_OK;
 }
 
-/* Compiles under the entry's lock, so that of several processes one does and the others load what it made. */
+/* Fetches or compiles under the entry's lock, so that of several processes one does and the others load what
+ * it has. */
 static enum gj_status compile_once(struct making *making, gj_compiler *compiler, gj_error **error)
 {
     gj_context *const context = making->context;
-    const struct gj_cache_name name = cache_name(making);
+    const struct gj_cache_name name = gj_making_name(making);
     struct gj_cache_lock lock = gj_cache_lock(context->cache, &name);
     if (lock.waited)
         gj_count(context, GJ_COUNT_LOCK_WAITS, 1);
     enum gj_status status = GJ_OK;
-    if ((lock.file < 0 && !lock.waited) || !load_from_disk(making)) {
+    const bool may_be_there = lock.file >= 0 || lock.waited;
+    if (!(may_be_there && gj_making_load(making)) && !gj_making_fetch(making)) {
         status = compile(making, compiler, error);
         if (status == GJ_OK)
             publish(making);
@@ -241,31 +156,15 @@ static enum gj_status compile_once(struct making *making, gj_compiler *compiler,
     return status;
 }
 
-/* Where nothing can be compiled any compiler's entry will do, and a cache that was filled elsewhere knows
- * this machine's libnvrtc by no stamp: tries the version that published last into each place. */
-static bool load_other_version(struct making *making)
-{
-    gj_cache *const cache = making->context->cache;
-    char version[sizeof making->version];
-    bool more = cache != NULL, found = false;
-    for (size_t place = 0; more && !found; place++) {
-        if (!gj_cache_compiler_at(cache, place, version, sizeof version, &more) ||
-            strcmp(version, making->version) == 0)
-            continue;
-        memcpy(making->version, version, sizeof version);
-        found = load_from_disk(making);
-    }
-    return found;
-}
-
 /* Disk with the version known so far; else the compiler, whose version may name another entry. */
 static enum gj_status find_or_compile(struct making *making, int no_compile, gj_error **error)
 {
     gj_context *const context = making->context;
-    find_version(making);
-    if (load_from_disk(making))
+    gj_making_find_version(making);
+    if (gj_making_load(making))
         return GJ_OK;
-    if ((no_compile || context->identity.text[0] == '\0') && load_other_version(making))
+    const bool is_last_chance = no_compile || !making->can_compile;
+    if (is_last_chance && (gj_making_load_other(making) || gj_making_fetch(making)))
         return GJ_OK;
     if (no_compile)
         GJ_FAIL(error, GJ_ERR_NOT_CACHED, GJ_STAGE_CACHE,
@@ -275,8 +174,8 @@ static enum gj_status find_or_compile(struct making *making, int no_compile, gj_
     gj_compiler *compiler;
     GJ_TRY(gj_context_compiler(context, &compiler, error));
     if (strcmp(making->version, gj_compiler_version(compiler)) != 0) {
-        find_version(making);
-        if (load_from_disk(making)) {
+        gj_making_find_version(making);
+        if (gj_making_load(making)) {
             gj_cache_compiler_put(context->cache, context->identity.text, making->version);
             return GJ_OK;
         }

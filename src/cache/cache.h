@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "remote/remote.h"
 
 typedef struct gj_cache gj_cache;
 
@@ -30,6 +31,10 @@ struct gj_cache_params {
      * $GEMMJIT_CACHE_LAYERS names, separated by ':'. */
     const char *const *layers;
     size_t num_layers;
+    /* URL of a remote store; NULL: $GEMMJIT_CACHE_REMOTE, and then upload is $GEMMJIT_CACHE_UPLOAD; "": none.
+     * One that cannot be used is left out with a warning. */
+    const char *remote;
+    bool upload; /* what is stored is sent there too */
 };
 gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj_log *log);
 void gj_cache_close(gj_cache **cache);
@@ -40,13 +45,15 @@ const char *gj_cache_root(const gj_cache *cache);
 /* The layers, also those that are left out: path of one, and why it is not used or NULL. */
 size_t gj_cache_num_layers(const gj_cache *cache);
 const char *gj_cache_layer(const gj_cache *cache, size_t index, const char **off_reason);
+/* URL of the remote store, without credentials, or NULL; "" with the reason when it was left out. */
+const char *gj_cache_remote(const gj_cache *cache, const char **off_reason);
 /* Whether it was opened to be read only: gj_cache_store and gj_cache_compiler_put then do nothing. */
 bool gj_cache_is_read_only(const gj_cache *cache);
 /* Whether the file system would let a store begin: false, with the reason appended to *reason, when the cache
  * is off or can only be read. Writes nothing. What fills up or changes later is told by the store. */
 bool gj_cache_is_writable(const gj_cache *cache, struct gj_strbuf *reason);
 
-enum gj_cache_place { GJ_CACHE_PLACE_ROOT, GJ_CACHE_PLACE_LAYER };
+enum gj_cache_place { GJ_CACHE_PLACE_ROOT, GJ_CACHE_PLACE_LAYER, GJ_CACHE_PLACE_REMOTE };
 
 /* What an entry holds. On load the strings and the cubin point into one allocation owned by the entry. */
 struct gj_cache_entry {
@@ -61,6 +68,7 @@ struct gj_cache_entry {
     size_t cubin_bytes;
     size_t file_bytes;         /* set by a load: bytes of the entry */
     enum gj_cache_place place; /* set by a load: where it was found */
+    bool is_on_disk;           /* set by a load: in the root or a layer, also if it was fetched */
     void *storage; /* freed by gj_cache_entry_free. NULL: the caller's, or a pack's, there until the cache
                       closes */
 };
@@ -86,8 +94,18 @@ enum gj_cache_result {
 enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
                                    const struct gj_cache_entry *expected, struct gj_cache_entry *entry);
 
+/* Asks the remote store for the entry, checks it as gj_cache_load does, and publishes it in the root. Blocks
+ * for as long as a store may take (docs/remote_cache.md). No store, or no answer, is a miss. */
+enum gj_cache_result gj_cache_fetch(gj_cache *cache, const struct gj_cache_name *name,
+                                    const struct gj_cache_entry *expected, struct gj_cache_entry *entry);
+/* What the remote store has done; zeros when there is none. */
+void gj_cache_remote_counts(const gj_cache *cache, struct gj_remote_counts *counts);
+/* Waits until uploads are done, at most most_ms. False when some are not. */
+bool gj_cache_flush(gj_cache *cache, int most_ms);
+
 /* Publishes the entry: exclusive temporary file in the same directory, fsync, rename, fsync of the directory.
- * Returns the bytes written, 0 when it could not be published (logged once as a warning). */
+ * Returns the bytes written, 0 when it could not be published (logged once as a warning). With upload it is
+ * also queued for the remote store, published or not. */
 size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const struct gj_cache_entry *entry);
 
 /* The right to make an entry. Locks only save work: without one, or after a wait of 10 s, a caller goes on.

@@ -59,6 +59,8 @@ struct gj_cache {
     bool read_only;
     struct gj_layer *layers;
     size_t num_layers;
+    gj_remote *remote; /* NULL: none */
+    char *remote_off_reason;
     atomic_bool off_warned;
     atomic_uint temp_counter;
     pthread_mutex_t mutex; /* guards causes and num_causes */
@@ -82,6 +84,13 @@ void gj_cache_report_at(gj_cache *cache, const char *place, const char *action, 
  * and left out. False when memory runs out; gj_layers_close frees what there is. */
 bool gj_layers_open(gj_cache *cache, const char *const *paths, size_t count);
 void gj_layers_close(gj_cache *cache);
+
+/* Opens the remote store that params or the environment name. False when memory runs out. */
+bool gj_fetch_open(gj_cache *cache, const struct gj_cache_params *params);
+void gj_fetch_close(gj_cache *cache);
+/* Publishes the bytes of an entry. False with *fault. */
+bool gj_entry_publish(gj_cache *cache, const char *name, const void *data, size_t bytes,
+                      struct gj_fault *fault);
 
 /* -- Root -------------------------------------------------------------------------------------------- */
 

@@ -88,7 +88,8 @@ gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj
     atomic_init(&cache->off_warned, false);
     atomic_init(&cache->temp_counter, 0);
     cache->read_only = params->read_only;
-    if (!set_root(cache, params->root) || !gj_layers_open(cache, params->layers, params->num_layers))
+    if (!set_root(cache, params->root) || !gj_layers_open(cache, params->layers, params->num_layers) ||
+        !gj_fetch_open(cache, params))
         gj_cache_close(&cache);
     return cache;
 }
@@ -97,6 +98,7 @@ void gj_cache_close(gj_cache **cache)
 {
     if (!cache || !*cache)
         return;
+    gj_fetch_close(*cache);
     gj_layers_close(*cache);
     pthread_mutex_destroy(&(*cache)->mutex);
     free((*cache)->off_reason);

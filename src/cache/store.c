@@ -106,6 +106,17 @@ static enum gj_cache_result search_layer(const struct search *search, const stru
     return layer->pack ? search_pack(search, layer) : search_directory(search, layer->path, false);
 }
 
+/* Equal entries have equal bytes, so these are the layer's. */
+static void heal(gj_cache *cache, const char *name, const struct gj_cache_entry *entry)
+{
+    struct gj_fault fault = {.where = "the entry", .what = "does not fit into memory"};
+    size_t bytes = 0;
+    void *const data = gj_cache_entry_encode(entry, &bytes);
+    if (!data || !gj_entry_publish(cache, name, data, bytes, &fault))
+        gj_cache_report(cache, "not stored", name, &fault);
+    free(data);
+}
+
 enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *name,
                                    const struct gj_cache_entry *expected, struct gj_cache_entry *entry)
 {
@@ -117,6 +128,7 @@ enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *
         own = search_directory(&search, cache->root, !cache->read_only);
     if (own == GJ_CACHE_HIT) {
         entry->place = GJ_CACHE_PLACE_ROOT;
+        entry->is_on_disk = true;
         return own;
     }
     bool is_damaged = own == GJ_CACHE_DAMAGED;
@@ -127,15 +139,16 @@ enum gj_cache_result gj_cache_load(gj_cache *cache, const struct gj_cache_name *
     if (result != GJ_CACHE_HIT)
         return is_damaged ? GJ_CACHE_DAMAGED : GJ_CACHE_MISS;
     entry->place = GJ_CACHE_PLACE_LAYER;
-    if (own == GJ_CACHE_DAMAGED)
-        (void)gj_cache_store(cache, name, entry);
+    entry->is_on_disk = true;
+    if (own == GJ_CACHE_DAMAGED && !cache->read_only)
+        heal(cache, name->text, entry);
     return GJ_CACHE_HIT;
 }
 
 /* -- Store ------------------------------------------------------------------------------------------- */
 
-static bool publish_entry(gj_cache *cache, const char *name, const void *data, size_t bytes,
-                          struct gj_fault *fault)
+bool gj_entry_publish(gj_cache *cache, const char *name, const void *data, size_t bytes,
+                      struct gj_fault *fault)
 {
     const struct gj_shard shard = gj_name_shard(name);
     const int dir = gj_dir_open(cache, shard.text, true, fault);
@@ -148,15 +161,18 @@ static bool publish_entry(gj_cache *cache, const char *name, const void *data, s
 
 size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const struct gj_cache_entry *entry)
 {
-    if (!gj_cache_is_on(cache) || cache->read_only || !gj_name_is_entry(name->text))
+    const bool is_on = gj_cache_is_on(cache);
+    if (!cache || cache->read_only || (!is_on && !cache->remote) || !gj_name_is_entry(name->text))
         return 0;
     struct gj_fault fault = {.where = "the entry",
                              .what = "cannot be encoded: a part is missing or too large, or memory ran out"};
     size_t bytes = 0;
     void *data = gj_cache_entry_encode(entry, &bytes);
-    const bool done = data && publish_entry(cache, name->text, data, bytes, &fault);
+    const bool done = data && is_on && gj_entry_publish(cache, name->text, data, bytes, &fault);
+    if (data && cache->remote)
+        gj_remote_put(cache->remote, name->text, data, bytes);
     free(data);
-    if (!done)
+    if (!done && is_on)
         gj_cache_report(cache, "not stored", name->text, &fault);
     return done ? bytes : 0;
 }

@@ -59,6 +59,9 @@ enum gj_remote_result gj_remote_get(gj_remote *remote, const char *name, size_t 
  * into the queue (64 MiB), fail, or meet a dead server are dropped and counted. */
 void gj_remote_put(gj_remote *remote, const char *name, const void *data, size_t bytes);
 
+/* Waits until nothing is queued or being sent, at most most_ms. False when something still is. */
+bool gj_remote_flush(gj_remote *remote, int most_ms);
+
 /* What was done since the remote was opened. hits + misses + failures are the calls of gj_remote_get. */
 struct gj_remote_counts {
     uint64_t hits, misses, failures;   /* failures: also those that did not ask the server */

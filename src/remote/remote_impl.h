@@ -92,8 +92,9 @@ struct gj_remote {
     unsigned warned[GJ_REMOTE_NUM_WAYS];        /* a bit a kind */
 
     struct gj_upload *first, *last;
-    size_t queued_bytes;
+    size_t queued_bytes;    /* also of what is being sent */
     pthread_cond_t changed; /* something was queued, or closing was set */
+    pthread_cond_t drained; /* queued_bytes became 0 */
     pthread_t uploader;
     bool has_uploader, closing;
     double deadline_ms; /* of closing */

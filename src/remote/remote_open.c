@@ -52,6 +52,11 @@ static gj_remote *make_remote(const struct gj_remote_params *params, const struc
     remote->owner = getpid();
     pthread_mutex_init(&remote->mutex, NULL);
     pthread_cond_init(&remote->changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&remote->drained, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     return remote;
 }
 
@@ -83,6 +88,7 @@ void gj_remote_close(gj_remote **remote)
     gj_uploads_end(closed);
     gj_transfer_end(closed);
     closed->curl->curl_slist_free_all(closed->put_headers);
+    pthread_cond_destroy(&closed->drained);
     pthread_cond_destroy(&closed->changed);
     pthread_mutex_destroy(&closed->mutex);
     gj_remote_url_free(&closed->url);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "remote/remote_impl.h"
@@ -71,6 +72,8 @@ static void *send_all(void *user)
             gj_remote_count(remote, GJ_REMOTE_UPLOAD_FAILURES, 1);
         pthread_mutex_lock(&remote->mutex);
         remote->queued_bytes -= sizeof *upload + upload->bytes;
+        if (remote->queued_bytes == 0)
+            pthread_cond_broadcast(&remote->drained);
         pthread_mutex_unlock(&remote->mutex);
         free(upload);
     }
@@ -100,6 +103,27 @@ void gj_uploads_end(gj_remote *remote)
     if (remote->has_uploader)
         pthread_join(remote->uploader, NULL);
     assert(!remote->first);
+}
+
+bool gj_remote_flush(gj_remote *remote, int most_ms)
+{
+    if (!gj_remote_is_ours(remote))
+        return true; /* in a child nothing is sent */
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += most_ms / 1000;
+    until.tv_nsec += most_ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&remote->mutex);
+    int result = 0;
+    while (remote->queued_bytes > 0 && result == 0)
+        result = pthread_cond_timedwait(&remote->drained, &remote->mutex, &until);
+    const bool is_done = remote->queued_bytes == 0;
+    pthread_mutex_unlock(&remote->mutex);
+    return is_done;
 }
 
 /* -- Queueing ---------------------------------------------------------------------------------------- */

@@ -149,7 +149,7 @@ class Doctor(CliCase):
         self.assertIn(f"libnvrtc  no   {NO_NVRTC_MESSAGE}\n", text)
         self.assertIn("GPU       no   no driver; only running kernels needs one\n", text)
         self.assertIn(f"cache     yes  {self.cache}, 0 entries, 0 bytes\n", text)
-        self.assertIn("GEMMJIT_NVRTC      yes  path of the libnvrtc to use, and no other: /nonexistent/", text)
+        self.assertIn("GEMMJIT_NVRTC        yes  path of the libnvrtc to use, and no other: /nonexistent/", text)
 
     def test_cache_off(self):
         env = {"GEMMJIT_CACHE_DIR": None, "HOME": None, **NO_DRIVER}

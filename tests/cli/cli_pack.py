@@ -15,9 +15,9 @@ def read(path):
 
 
 def tree(root):
-    """{path below root: bytes} of every file."""
+    """{path below root: bytes} of every file but the lock, which only a cache that compiled has."""
     return {os.path.relpath(path, root): read(path) for path in glob.glob(root + "/**", recursive=True) +
-            glob.glob(root + "/**/.*", recursive=True) if os.path.isfile(path)}
+            glob.glob(root + "/**/.*", recursive=True) if os.path.isfile(path) and not path.endswith("/v1/lock")}
 
 
 def flip(path, at):

@@ -44,8 +44,9 @@ class Torture(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="gemmjit-torture.")
         self.addCleanup(shutil.rmtree, self.folder)
-        dropped = ("GEMMJIT_CACHE_DIR", "XDG_CACHE_HOME")
-        self.environment = {name: value for name, value in os.environ.items() if name not in dropped}
+        dropped = ("XDG_CACHE_HOME",)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name not in dropped and not name.startswith("GEMMJIT_CACHE")}
         self.seed = count_from_environment("GEMMJIT_TORTURE_SEED", random.SystemRandom().randrange(1 << 32))
         self.random = random.Random(self.seed)
         print(f"seed {self.seed}", flush=True)
