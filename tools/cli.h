@@ -48,6 +48,12 @@ enum cli_option {
     CLI_K,
     CLI_BATCH,
     CLI_CHECK,
+    CLI_SHAPES,
+    CLI_VS,
+    CLI_CANDIDATES,
+    CLI_SECONDS,
+    CLI_TRAIN,
+    CLI_PLOT,
     CLI_JSON,
     CLI_CACHE_DIR,
     CLI_NO_CACHE,
@@ -57,7 +63,7 @@ enum cli_option {
     CLI_VERSION,
     CLI_NUM_OPTIONS
 };
-#define CLI_BIT(option) (1u << (option))
+#define CLI_BIT(option) (UINT64_C(1) << (option))
 #define CLI_COMMON                                                                                \
     (CLI_BIT(CLI_CACHE_DIR) | CLI_BIT(CLI_NO_CACHE) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_VERBOSE) | \
      CLI_BIT(CLI_HELP) | CLI_BIT(CLI_VERSION))
@@ -78,7 +84,7 @@ struct cli_verb {
     const char *usage;   /* what follows the name */
     const char *summary; /* one line */
     const char *details; /* paragraphs of --help */
-    unsigned options;    /* besides CLI_COMMON */
+    uint64_t options;    /* besides CLI_COMMON */
     enum cli_fields fields;
     bool has_action; /* one word follows the verb */
     bool has_file;   /* and one more may follow that */
@@ -158,6 +164,8 @@ void cli_log(void *user, enum gj_log_level level, const char *message);
 
 /* Writes cli->out to the file of -o, whole or not at all, else to stdout. (cli_output.c) */
 enum gj_status cli_output_write(struct cli *cli, gj_error **error);
+/* Writes a text to a file, whole or not at all. */
+enum gj_status cli_output_file(const char *path, const struct gj_strbuf *text, gj_error **error);
 
 /* Reports a failure: sentences on stderr, with --json also an object on stdout. (cli_report.c) */
 void cli_report_error(struct cli *cli, enum gj_status status, const gj_error *error);
@@ -221,6 +229,7 @@ enum gj_status cli_keys(struct cli *cli, gj_error **error);
 enum gj_status cli_prewarm(struct cli *cli, gj_error **error);
 enum gj_status cli_cache(struct cli *cli, gj_error **error);
 enum gj_status cli_run(struct cli *cli, gj_error **error);
+enum gj_status cli_bench(struct cli *cli, gj_error **error);
 enum gj_status cli_doctor(struct cli *cli, gj_error **error);
 enum gj_status cli_help(struct cli *cli, gj_error **error);
 

@@ -15,7 +15,7 @@ static void add_row(struct gj_strbuf *out, const char *name, const char *value, 
     gj_strbuf_printf(out, "  %-*s%s\n", INDENT, left, help);
 }
 
-static void add_options(struct gj_strbuf *out, const char *title, unsigned options)
+static void add_options(struct gj_strbuf *out, const char *title, uint64_t options)
 {
     if (options == 0)
         return;

@@ -29,6 +29,14 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_K] = {"--k", "K", "columns of A and B"},
     [CLI_BATCH] = {"--batch", "L", "number of matrices (default: 1)"},
     [CLI_CHECK] = {"--check", NULL, "compare with a CPU reference and look for writes outside of D"},
+    [CLI_SHAPES] = {"--shapes", "FILE",
+                    "read the extents from a JSON file: [{\"m\": M, \"n\": N, \"k\": K}, ...]"},
+    [CLI_VS] = {"--vs", "cublas", "measure against cuBLASLt, its first algorithm and the best of 8"},
+    [CLI_CANDIDATES] = {"--candidates", "N", "measure the N configs that rank first, 1 to 32 (default: 1)"},
+    [CLI_SECONDS] = {"--seconds", "S",
+                     "time for the rounds of one shape, of which there are 11 to 64 (default: 2)"},
+    [CLI_TRAIN] = {"--train", "MS", "milliseconds of launches of each config in a round (default: 3)"},
+    [CLI_PLOT] = {"--plot", "FILE", "draw the ratios over the shapes, as SVG"},
     [CLI_JSON] = {"--json", NULL, "print one JSON document, also on failure"},
     [CLI_CACHE_DIR] = {"--cache-dir", "DIR", "root of the disk cache"},
     [CLI_NO_CACHE] = {"--no-cache", NULL, "neither read nor write a disk cache"},
@@ -43,7 +51,7 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
 /* These name a file, a directory or a stage, of which none has an empty name. Others read their value. */
 #define NEVER_EMPTY                                                                              \
     (CLI_BIT(CLI_ACT_SOURCE) | CLI_BIT(CLI_EMIT) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_MANIFEST) | \
-     CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_CACHE_DIR))
+     CLI_BIT(CLI_MODEL) | CLI_BIT(CLI_CACHE_DIR) | CLI_BIT(CLI_SHAPES) | CLI_BIT(CLI_PLOT))
 
 #define QUOTE(input) gj_utf8_quote((input), strlen(input)).text
 
@@ -61,7 +69,7 @@ static bool is_called(const struct argument *argument, const char *name)
 
 static int find_option(const struct cli_verb *verb, const struct argument *argument)
 {
-    const unsigned taken = CLI_COMMON | (verb ? verb->options : 0);
+    const uint64_t taken = CLI_COMMON | (verb ? verb->options : 0);
     if (is_called(argument, "-h"))
         return CLI_HELP;
     for (int i = 0; i < CLI_NUM_OPTIONS; i++)

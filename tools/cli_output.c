@@ -84,9 +84,13 @@ static int replace_file(const char *path, const struct stat *existing, const cha
     return code;
 }
 
-static enum gj_status write_file(const char *path, const char *data, size_t bytes, gj_error **error)
+enum gj_status cli_output_file(const char *path, const struct gj_strbuf *text, gj_error **error)
 {
+    const char *const data = text->text;
+    const size_t bytes = text->length;
     struct stat status;
+    if (text->failed)
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for what goes into %s", path);
     if (stat(path, &status) != 0) {
         const int code = errno == ENOENT ? replace_file(path, NULL, data, bytes) : errno;
         return code == 0 ? GJ_OK : fail_write(path, code, error);
@@ -108,7 +112,7 @@ enum gj_status cli_output_write(struct cli *cli, gj_error **error)
     if (out->failed)
         GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the output");
     if (cli->options.text[CLI_OUTPUT])
-        return write_file(cli->options.text[CLI_OUTPUT], out->text, out->length, error);
+        return cli_output_file(cli->options.text[CLI_OUTPUT], out, error);
     const int code = write_all(STDOUT_FILENO, out->text, out->length);
     return code == 0 ? GJ_OK : fail_write("standard output", code, error);
 }

@@ -108,6 +108,30 @@ const struct cli_verb cli_verbs[] = {
         .run = cli_run,
     },
     {
+        .name = "bench",
+        .usage = "[problem flags] (--shapes FILE | --m M --n N --k K [--batch L]) [options]",
+        .summary = "time configs on the GPU, also against cuBLASLt",
+        .details =
+            "For each shape the config that gj_gemm chooses, those that --candidates adds, those of --key\n"
+            "(tile=128x192,cluster=2x1 ...: the problem comes from the flags) and with --vs cublas the first "
+            "8\n"
+            "algorithms that cuBLASLt's heuristic offers are timed in one run. Operands are standard normal "
+            "and\n"
+            "take turns over 200 MB, so that L2 is cold. Each config is a CUDA graph of up to 200 launches; "
+            "a\n"
+            "round runs all of them in random order. Told are medians and quartiles over the rounds, ratios\n"
+            "paired by round.\n"
+            "\n"
+            "Every result is compared with the first one's. No ratio is printed for a shape where one "
+            "differs,\n"
+            "and the exit status is then 1. --train 250 times under the power limit instead of below it.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_M) | CLI_BIT(CLI_N) | CLI_BIT(CLI_K) | CLI_BIT(CLI_BATCH) |
+                   CLI_BIT(CLI_SHAPES) | CLI_BIT(CLI_VS) | CLI_BIT(CLI_CANDIDATES) | CLI_BIT(CLI_SECONDS) |
+                   CLI_BIT(CLI_TRAIN) | CLI_BIT(CLI_PLOT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
+        .fields = CLI_FIELDS_PROBLEM,
+        .run = cli_bench,
+    },
+    {
         .name = "doctor",
         .usage = "[--json]",
         .summary = "say what of toolchain, driver, GPU and cache is there",

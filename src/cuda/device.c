@@ -7,17 +7,9 @@
 
 #include "base/clock.h"
 #include "base/error_build.h"
-#include "cuda/driver.h"
+#include "cuda/device_impl.h"
 
-struct gj_device {
-    const struct gj_driver *driver;
-    CUdevice handle;
-    bool retained, pushed;
-    CUstream stream;
-    CUevent start, stop;
-};
-
-static enum gj_status checked(const gj_device *device, CUresult result, const char *what, gj_error **error)
+enum gj_status gj_device_checked(const gj_device *device, CUresult result, const char *what, gj_error **error)
 {
     if (result == CUDA_SUCCESS)
         return GJ_OK;
@@ -51,7 +43,7 @@ enum gj_status gj_device_open(const gj_driver *driver, int ordinal, gj_device **
         GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_LOAD, "no memory for device %d", ordinal);
     opened->driver = driver;
     const enum gj_status status =
-        checked(opened, open_context(opened, ordinal), "the device cannot be opened", error);
+        gj_device_checked(opened, open_context(opened, ordinal), "the device cannot be opened", error);
     if (status != GJ_OK)
         gj_device_close(&opened);
     else
@@ -87,8 +79,8 @@ void *gj_device_stream(const gj_device *device)
 enum gj_status gj_device_alloc(gj_device *device, size_t bytes, void **memory, gj_error **error)
 {
     CUdeviceptr allocated;
-    GJ_TRY(checked(device, device->driver->cuMemAlloc_fn(&allocated, bytes ? bytes : 1),
-                   "device memory cannot be had", error));
+    GJ_TRY(gj_device_checked(device, device->driver->cuMemAlloc_fn(&allocated, bytes ? bytes : 1),
+                             "device memory cannot be had", error));
     *memory = (void *)allocated;
     return GJ_OK;
 }
@@ -102,20 +94,20 @@ void gj_device_free(gj_device *device, void *memory)
 enum gj_status gj_device_write(gj_device *device, void *target, const void *source, size_t bytes,
                                gj_error **error)
 {
-    return checked(device, device->driver->cuMemcpyHtoD_fn((CUdeviceptr)target, source, bytes),
-                   "a copy to the device failed", error);
+    return gj_device_checked(device, device->driver->cuMemcpyHtoD_fn((CUdeviceptr)target, source, bytes),
+                             "a copy to the device failed", error);
 }
 
 enum gj_status gj_device_read(gj_device *device, void *target, const void *source, size_t bytes,
                               gj_error **error)
 {
-    return checked(device, device->driver->cuMemcpyDtoH_fn(target, (CUdeviceptr)source, bytes),
-                   "a copy from the device failed", error);
+    return gj_device_checked(device, device->driver->cuMemcpyDtoH_fn(target, (CUdeviceptr)source, bytes),
+                             "a copy from the device failed", error);
 }
 
 enum gj_status gj_device_fill(gj_device *device, void *memory, int byte, size_t bytes, gj_error **error)
 {
-    return checked(
+    return gj_device_checked(
         device,
         device->driver->cuMemsetD8Async_fn((CUdeviceptr)memory, (unsigned char)byte, bytes, device->stream),
         "device memory cannot be filled", error);
@@ -124,8 +116,8 @@ enum gj_status gj_device_fill(gj_device *device, void *memory, int byte, size_t 
 enum gj_status gj_device_sync(gj_device *device, int timeout_ms, gj_error **error)
 {
     if (timeout_ms == 0)
-        return checked(device, device->driver->cuStreamSynchronize_fn(device->stream), "the stream failed",
-                       error);
+        return gj_device_checked(device, device->driver->cuStreamSynchronize_fn(device->stream),
+                                 "the stream failed", error);
     const double deadline = gj_clock_ms() + timeout_ms;
     CUresult result;
     while ((result = device->driver->cuStreamQuery_fn(device->stream)) == CUDA_ERROR_NOT_READY) {
@@ -134,13 +126,13 @@ enum gj_status gj_device_sync(gj_device *device, int timeout_ms, gj_error **erro
                     "the stream has not finished after %d ms: a kernel hangs", timeout_ms);
         nanosleep(&(struct timespec){.tv_nsec = 5000}, NULL);
     }
-    return checked(device, result, "the stream failed", error);
+    return gj_device_checked(device, result, "the stream failed", error);
 }
 
 enum gj_status gj_device_timer_start(gj_device *device, gj_error **error)
 {
-    return checked(device, device->driver->cuEventRecord_fn(device->start, device->stream),
-                   "an event cannot be recorded", error);
+    return gj_device_checked(device, device->driver->cuEventRecord_fn(device->start, device->stream),
+                             "an event cannot be recorded", error);
 }
 
 enum gj_status gj_device_timer_stop(gj_device *device, float *ms, gj_error **error)
@@ -150,5 +142,5 @@ enum gj_status gj_device_timer_stop(gj_device *device, float *ms, gj_error **err
         result = device->driver->cuEventSynchronize_fn(device->stop);
     if (result == CUDA_SUCCESS)
         result = device->driver->cuEventElapsedTime_fn(ms, device->start, device->stop);
-    return checked(device, result, "the timed work failed", error);
+    return gj_device_checked(device, result, "the timed work failed", error);
 }

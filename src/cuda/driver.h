@@ -57,7 +57,13 @@
               const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,            \
               CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                         \
     REQUIRED(cuLaunchKernelEx, 11060, CUresult, (const CUlaunchConfig *, CUfunction, void **, void **))     \
-    OPTIONAL(cuFuncLoad, 12040, CUresult, (CUfunction))
+    OPTIONAL(cuFuncLoad, 12040, CUresult, (CUfunction))                                                     \
+    OPTIONAL(cuStreamBeginCapture, 10010, CUresult, (CUstream, CUstreamCaptureMode))                        \
+    OPTIONAL(cuStreamEndCapture, 10000, CUresult, (CUstream, CUgraph *))                                    \
+    OPTIONAL(cuGraphInstantiateWithFlags, 11040, CUresult, (CUgraphExec *, CUgraph, unsigned long long))    \
+    OPTIONAL(cuGraphLaunch, 10000, CUresult, (CUgraphExec, CUstream))                                       \
+    OPTIONAL(cuGraphExecDestroy, 10000, CUresult, (CUgraphExec))                                            \
+    OPTIONAL(cuGraphDestroy, 10000, CUresult, (CUgraph))
 
 struct gj_driver {
     void *library;

@@ -7,10 +7,11 @@
  * operands) load   = bytes of A and B per tile over L2 / 64   (64 bytes per clock and SM) per_tile is the
  * epilogue that nothing overlaps: all of it when cooperative (2570 clocks for 128x256, 1560 for 128x128),
  * little when pingpong. */
-#include <gemmjit/launch.h>
+#include <stdlib.h>
 
 #include "base/error_build.h"
 #include "plan/check.h"
+#include "plan/choose.h"
 
 #define DEFAULT_SMS 132
 #define CANDIDATES_MAX 1024
@@ -56,42 +57,85 @@ static double modelled_cycles(const struct gj_key *key, int64_t m, int64_t n, in
     return ceil_div(tiles, slots) * ((tensor > load ? tensor : load) + exposed_per_tile(key)) + per_launch;
 }
 
+/* A config and what the model says of it. */
+struct candidate {
+    struct gj_key key;
+    double cycles;
+    size_t order; /* of enumeration, which decides between equals */
+};
+
+static int compare_candidates(const void *x, const void *y)
+{
+    const struct candidate *const a = x, *const b = y;
+    if (a->cycles < b->cycles || a->cycles > b->cycles)
+        return a->cycles < b->cycles ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+/* The configs that may be chosen, in the order of enumeration; how many there are. */
+static size_t list_candidates(const struct gj_key *problem, int num_sms, struct gj_key *keys)
+{
+    struct gj_key plain = *problem;
+    plain.tiles = GJ_TILES_STATIC;
+    plain.swap_ab = GJ_SWAP_AB_NO;
+    size_t count = gj_keys_enumerate(&plain, keys, CANDIDATES_MAX), kept = 0;
+    if (count > CANDIDATES_MAX)
+        count = CANDIDATES_MAX;
+    for (size_t i = 0; i < count; i++) {
+        /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
+        const int cluster_size = keys[i].cluster_m * keys[i].cluster_n;
+        if (cluster_size <= 2 && cluster_size <= num_sms)
+            keys[kept++] = keys[i];
+    }
+    return kept;
+}
+
+static enum gj_status fail_refused(const struct gj_key *problem, gj_error **error)
+{
+    const struct gj_key config = gj_key_default();
+    struct gj_key refused = *problem;
+    refused.tile_m = config.tile_m;
+    refused.tile_n = config.tile_n;
+    refused.cluster_m = config.cluster_m;
+    refused.cluster_n = config.cluster_n;
+    refused.sched = config.sched;
+    refused.tiles = config.tiles;
+    GJ_TRY(gj_key_check(&refused, error));
+    GJ_FAIL(error, GJ_ERR_INTERNAL, GJ_STAGE_PLAN, "no config is enumerated for an accepted problem");
+}
+
 enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch,
                              int num_sms, struct gj_key *key, gj_error **error)
 {
     struct gj_key candidates[CANDIDATES_MAX];
-    struct gj_key plain = *problem;
-    plain.tiles = GJ_TILES_STATIC;
-    plain.swap_ab = GJ_SWAP_AB_NO;
-    size_t count = gj_keys_enumerate(&plain, candidates, CANDIDATES_MAX);
-    if (count > CANDIDATES_MAX)
-        count = CANDIDATES_MAX;
-    if (count == 0) {
-        struct gj_key refused = gj_key_default();
-        struct gj_key with_config = *problem;
-        with_config.tile_m = refused.tile_m;
-        with_config.tile_n = refused.tile_n;
-        with_config.cluster_m = refused.cluster_m;
-        with_config.cluster_n = refused.cluster_n;
-        with_config.sched = refused.sched;
-        with_config.tiles = refused.tiles;
-        GJ_TRY(gj_key_check(&with_config, error));
-        GJ_FAIL(error, GJ_ERR_INTERNAL, GJ_STAGE_PLAN, "no config is enumerated for an accepted problem");
-    }
-    size_t best = count;
+    const int sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
+    const size_t count = list_candidates(problem, sms, candidates);
+    if (count == 0)
+        return fail_refused(problem, error);
+    size_t best = 0;
     double best_cycles = 0;
     for (size_t i = 0; i < count; i++) {
-        /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
-        const int cluster_size = candidates[i].cluster_m * candidates[i].cluster_n;
-        if (cluster_size > 2 || (num_sms > 0 && cluster_size > num_sms))
-            continue;
-        const double cycles =
-            modelled_cycles(&candidates[i], m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS);
-        if (best == count || cycles < best_cycles) {
+        const double cycles = modelled_cycles(&candidates[i], m, n, k, batch, sms);
+        if (i == 0 || cycles < best_cycles) {
             best = i;
             best_cycles = cycles;
         }
     }
     *key = candidates[best];
     return GJ_OK;
+}
+
+size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,
+                    struct gj_key *keys, size_t capacity)
+{
+    struct gj_key listed[CANDIDATES_MAX];
+    struct candidate ranked[CANDIDATES_MAX];
+    const int sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
+    const size_t count = list_candidates(problem, sms, listed);
+    for (size_t i = 0; i < count; i++)
+        ranked[i] = (struct candidate){listed[i], modelled_cycles(&listed[i], m, n, k, batch, sms), i};
+    qsort(ranked, count, sizeof *ranked, compare_candidates);
+    for (size_t i = 0; i < count && i < capacity; i++)
+        keys[i] = ranked[i].key;
+    return count;
 }

@@ -10,6 +10,7 @@ import unittest
 # Set by run_cli.
 GEMMJIT = None
 MODEL_LOOKUP = None  # model_lookup.c
+IDLE_GPU = None  # idle_gpu.c
 FAKE_NVRTC = {}  # "empty": every compile gives an empty cubin; "old": version 11.8; "logging": as empty, with a log
 
 DEFAULT_KEY = ("op=gemm,a=bf16.k,b=bf16.k,c=none,d=bf16.n,acc=f32,act=none,alpha=one,beta=none,batch=dense,"

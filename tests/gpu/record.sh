@@ -3,7 +3,7 @@
 # Writes verification.md, numerics_table.md, performance_bf16.md and performance_epilogues.md from what this GPU shows;
 # docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
-# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics, gpu_bench, gpu_epilogues and
+# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics, gpu_epilogues and
 # gpu_epilogue_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
@@ -103,8 +103,12 @@ table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
     sanitize synccheck exact 97 "${epilogues[@]}"
     sanitize initcheck exact 197 "${epilogues[@]}"
 } >"$out/sanitizer.md"
-table bench 100 "$bin/gpu_bench" "${common[@]}" --seconds 4 4096x4096x4096 8192x8192x8192 4096x4096x7168 4096x7168x2048 \
-    >"$out/performance_bf16.md"
+{
+    echo "\`gemmjit bench\` of commit $commit on \`tests/bench/foundation.json\`."
+    echo
+    table bench 100 "$bin/../../tools/gemmjit" bench --shapes "$here/../bench/foundation.json" --vs cublas --candidates 8 \
+        --seconds 4 --cache-dir "$cache"
+} >"$out/performance_bf16.md"
 if [ -x "$bin/gpu_epilogue_bench" ]; then
     table epilogue_bench 300 "$bin/gpu_epilogue_bench" "${common[@]}" "${epilogues[@]}" --jobs 15 \
         >"$out/performance_epilogues.md"
