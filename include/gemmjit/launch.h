@@ -67,6 +67,33 @@ struct gj_gemm_args {
 GJ_API enum gj_status gj_launch(gj_kernel *kernel, const struct gj_gemm_args *args, void *stream,
                                 gj_error **error);
 
+/* A launch whose arguments have been checked and whose tensor maps are encoded, to be repeated with other
+ * matrices of the same extents and strides: a layer that is run again and again. */
+typedef struct gj_prepared gj_prepared;
+
+/* Prepares a launch of a kernel on a device, and the kernel there, see gj_kernel_prepare. Everything in args
+ * but the addresses of A, B, C, D and P stays as it is given here: extents, strides, scalars, vectors, and
+ * whether beta is 0. The kernel's context must outlive what is made, which the caller frees with
+ * gj_prepared_free.
+ * Returns GJ_OK; as gj_launch and gj_kernel_prepare; GJ_ERR_ARGUMENT also for an empty problem. */
+GJ_API enum gj_status gj_launch_prepare(gj_kernel *kernel, const struct gj_gemm_args *args, int device,
+                                        gj_prepared **prepared, gj_error **error);
+
+/* Addresses of the matrices of one launch, device memory, each a multiple of 16 bytes; those that the kernel
+ * does not have, and C where beta was 0 on the host, are ignored. */
+struct gj_pointers {
+    const void *a, *b, *c;
+    void *d, *p;
+};
+
+/* Launches with these matrices on a stream of the device. Changes nothing in prepared, so that threads may
+ * share it. Allocates nothing, takes no lock.
+ * Returns GJ_OK; GJ_ERR_ARGUMENT: an address breaks a rule, or the stream is of another device;
+ * GJ_ERR_NO_DEVICE; GJ_ERR_DRIVER. */
+GJ_API enum gj_status gj_prepared_launch(const gj_prepared *prepared, const struct gj_pointers *pointers,
+                                         void *stream, gj_error **error);
+GJ_API void gj_prepared_free(gj_prepared **prepared);
+
 /* Chooses a config for the problem and its extents, then does gj_kernel_get and gj_launch. The config fields
  * of `problem` are ignored. The choice is deterministic: it depends on the problem, the extents and the
  * number of SMs only.

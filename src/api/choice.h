@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers which config was chosen for a problem and its extents: choosing compares hundreds of configs,
+/* Remembers which kernel gj_gemm took for a problem and its extents: choosing compares hundreds of configs,
  * gj_gemm asks on every call. */
 #ifndef GJ_API_CHOICE_H
 #define GJ_API_CHOICE_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <gemmjit/launch.h>
@@ -16,20 +16,23 @@ struct gj_question {
     int64_t m, n, k, batch;
 };
 
-#define GJ_CHOICES 256
+#define GJ_CHOICES 1024
+#define GJ_QUESTION_WORDS (sizeof(struct gj_question) / sizeof(uint64_t))
 
-/* A table in which each question has one place, and the latest asked there stays. */
+/* A table in which each question has one place, and the latest asked there stays. A place is written under
+ * its version, odd meanwhile, and read without a lock: what was read counts if the version was even and is
+ * the same afterwards. */
 struct gj_choices {
-    pthread_mutex_t lock;
     struct gj_choice {
-        bool used;
-        struct gj_question question;
-        struct gj_key answer;
+        atomic_uint version;
+        atomic_uint_least64_t question[GJ_QUESTION_WORDS];
+        _Atomic(gj_kernel *) kernel; /* NULL: nothing is remembered here */
     } items[GJ_CHOICES];
 };
 
-/* As gj_key_choose. Thread-safe. */
-enum gj_status gj_choices_get(struct gj_choices *choices, const struct gj_question *question,
-                              struct gj_key *key, gj_error **error);
+/* The kernel of a question, or NULL. No lock, no allocation; safe beside gj_choices_put. */
+gj_kernel *gj_choices_find(struct gj_choices *choices, const struct gj_question *question);
+/* Remembers an answer, unless another thread is writing there. kernel lives as long as the table. */
+void gj_choices_put(struct gj_choices *choices, const struct gj_question *question, gj_kernel *kernel);
 
 #endif

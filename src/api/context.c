@@ -37,7 +37,6 @@ enum gj_status gj_context_open(const struct gj_context_params *params, gj_contex
     opened->log = (struct gj_log){params->log, params->log_user};
     opened->no_compile = params->no_compile;
     pthread_mutex_init(&opened->lock, NULL);
-    pthread_mutex_init(&opened->choices.lock, NULL);
     pthread_cond_init(&opened->landed, NULL);
     const enum gj_status status = open_parts(opened, params, error);
     if (status != GJ_OK) {
@@ -61,7 +60,6 @@ void gj_context_close(gj_context **context)
     gj_assets_free(&closing->assets);
     gj_own_list_free(&closing->owns);
     pthread_cond_destroy(&closing->landed);
-    pthread_mutex_destroy(&closing->choices.lock);
     pthread_mutex_destroy(&closing->lock);
     free(closing);
     *context = NULL;

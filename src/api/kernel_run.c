@@ -43,19 +43,59 @@ enum gj_status gj_kernel_prepare(gj_kernel *kernel, int device, gj_error **error
     return gj_loaded_prepare(loaded, device, error);
 }
 
+/* The cubin loaded for a launch on a stream. */
+static enum gj_status loaded_for(gj_kernel *kernel, void *stream, gj_loaded **loaded, gj_error **error)
+{
+    gj_driver *driver;
+    *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
+    if (*loaded != NULL)
+        return GJ_OK;
+    GJ_TRY(gj_context_driver(kernel->context, &driver, error));
+    GJ_TRY(gj_stream_may_load(driver, stream, error));
+    return gj_kernel_loaded(kernel, loaded, error);
+}
+
+static bool is_empty(const struct gj_gemm_args *args)
+{
+    return args->m == 0 || args->n == 0 || args->batch == 0;
+}
+
+/* gj_launch on a stream that is known to be of this device. */
+static enum gj_status launch_on(gj_kernel *kernel, const struct gj_gemm_args *args, int device, void *stream,
+                                gj_error **error)
+{
+    gj_loaded *loaded;
+    GJ_TRY(gj_args_check(&kernel->plan, args, error));
+    GJ_TRY(loaded_for(kernel, stream, &loaded, error));
+    return gj_loaded_launch(loaded, &kernel->plan, args, device, stream, error);
+}
+
 enum gj_status gj_launch(gj_kernel *kernel, const struct gj_gemm_args *args, void *stream, gj_error **error)
 {
+    gj_driver *driver;
+    gj_loaded *loaded;
+    int device;
     GJ_TRY(gj_args_check(&kernel->plan, args, error));
-    if (args->m == 0 || args->n == 0 || args->batch == 0)
+    if (is_empty(args))
         return GJ_OK;
-    gj_loaded *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
-    if (loaded == NULL) {
-        gj_driver *driver;
-        GJ_TRY(gj_context_driver(kernel->context, &driver, error));
-        GJ_TRY(gj_stream_may_load(driver, stream, error));
-        GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
-    }
-    return gj_loaded_launch(loaded, &kernel->plan, args, stream, error);
+    GJ_TRY(gj_context_driver(kernel->context, &driver, error));
+    GJ_TRY(loaded_for(kernel, stream, &loaded, error));
+    GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
+    return gj_loaded_launch(loaded, &kernel->plan, args, device, stream, error);
+}
+
+enum gj_status gj_launch_prepare(gj_kernel *kernel, const struct gj_gemm_args *args, int device,
+                                 gj_prepared **prepared, gj_error **error)
+{
+    gj_loaded *loaded;
+    GJ_TRY(gj_args_check(&kernel->plan, args, error));
+    if (is_empty(args))
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_LAUNCH,
+                "m = %lld, n = %lld, batch = %lld: there is no launch to prepare", (long long)args->m,
+                (long long)args->n, (long long)args->batch);
+    GJ_TRY(gj_kernel_prepare(kernel, device, error));
+    GJ_TRY(gj_kernel_loaded(kernel, &loaded, error));
+    return gj_loaded_launch_prepare(loaded, &kernel->plan, args, device, prepared, error);
 }
 
 /* A config that every problem has, for what does not depend on the config. */
@@ -70,30 +110,63 @@ static void set_small_config(struct gj_key *key)
     key->swap_ab = GJ_SWAP_AB_NO;
 }
 
+/* The question of a call on a stream: its device's SMs are a part of it. */
+static enum gj_status make_question(gj_driver *driver, const struct gj_key *problem,
+                                    const struct gj_gemm_args *args, void *stream,
+                                    struct gj_question *question, int *device, gj_error **error)
+{
+    int num_sms;
+    GJ_TRY(gj_gpu_of_stream(driver, stream, device, error));
+    GJ_TRY(gj_gpu_sms(driver, *device, &num_sms, error));
+    if (args->max_sms > 0 && args->max_sms < num_sms)
+        num_sms = args->max_sms;
+    *question = (struct gj_question){*problem, num_sms, args->m, args->n, args->k, args->batch};
+    return GJ_OK;
+}
+
+/* A call like an earlier one: its kernel is known. NULL: there was none, or the stream is not as it must be,
+ * which gj_gemm tells after it has judged the arguments. */
+static gj_kernel *find_choice(gj_context *context, const struct gj_key *problem,
+                              const struct gj_gemm_args *args, void *stream, int *device)
+{
+    struct gj_question question;
+    gj_driver *const driver = atomic_load_explicit(&context->driver, memory_order_acquire);
+    if (driver == NULL || make_question(driver, problem, args, stream, &question, device, NULL) != GJ_OK)
+        return NULL;
+    gj_kernel *const kernel = gj_choices_find(&context->choices, &question);
+    gj_count(context, GJ_COUNT_MEMORY_HITS, kernel != NULL);
+    return kernel;
+}
+
+/* Arguments are judged before the driver is touched. */
+static enum gj_status check_problem(const struct gj_key *problem, const struct gj_gemm_args *args,
+                                    gj_error **error)
+{
+    struct gj_plan plan;
+    struct gj_key key = *problem;
+    set_small_config(&key);
+    GJ_TRY(gj_key_check(&key, error));
+    gj_plan_make_numbers(&key, &plan);
+    return gj_args_check(&plan, args, error);
+}
+
 enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const struct gj_gemm_args *args,
                        void *stream, gj_error **error)
 {
     gj_driver *driver;
     struct gj_key key;
-    struct gj_gpu_info info;
+    struct gj_question question;
     int device;
-    gj_kernel *kernel;
-    /* Arguments are judged before the driver is touched, and an empty problem needs neither it nor a kernel.
-     */
-    struct gj_plan plan;
-    key = *problem;
-    set_small_config(&key);
-    GJ_TRY(gj_key_check(&key, error));
-    gj_plan_make_numbers(&key, &plan);
-    GJ_TRY(gj_args_check(&plan, args, error));
-    if (args->m == 0 || args->n == 0 || args->batch == 0)
-        return GJ_OK;
+    gj_kernel *kernel = find_choice(context, problem, args, stream, &device);
+    if (kernel != NULL)
+        return launch_on(kernel, args, device, stream, error);
+    GJ_TRY(check_problem(problem, args, error));
+    if (is_empty(args))
+        return GJ_OK; /* needs neither a driver nor a kernel */
     GJ_TRY(gj_context_driver(context, &driver, error));
-    GJ_TRY(gj_gpu_of_stream(driver, stream, &device, error));
-    GJ_TRY(gj_gpu_require(driver, device, &info, error)); /* before anything is compiled for it */
-    const int num_sms = args->max_sms > 0 && args->max_sms < info.num_sms ? args->max_sms : info.num_sms;
-    const struct gj_question question = {*problem, num_sms, args->m, args->n, args->k, args->batch};
-    GJ_TRY(gj_choices_get(&context->choices, &question, &key, error));
+    GJ_TRY(make_question(driver, problem, args, stream, &question, &device, error));
+    GJ_TRY(gj_key_choose(problem, args->m, args->n, args->k, args->batch, question.num_sms, &key, error));
     GJ_TRY(gj_kernel_get(context, &key, 0, &kernel, error));
-    return gj_launch(kernel, args, stream, error);
+    gj_choices_put(&context->choices, &question, kernel);
+    return launch_on(kernel, args, device, stream, error);
 }

@@ -172,6 +172,23 @@ enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu
     return GJ_OK;
 }
 
+enum gj_status gj_gpu_sms(gj_driver *driver, int device, int *num_sms, gj_error **error)
+{
+    const bool is_known_place = device >= 0 && device < GJ_DEVICES_MAX;
+    const int known =
+        is_known_place ? atomic_load_explicit(&driver->num_sms[device], memory_order_relaxed) : 0;
+    struct gj_gpu_info info;
+    if (known > 0) {
+        *num_sms = known;
+        return GJ_OK;
+    }
+    GJ_TRY(gj_gpu_require(driver, device, &info, error));
+    if (is_known_place)
+        atomic_store_explicit(&driver->num_sms[device], info.num_sms, memory_order_relaxed);
+    *num_sms = info.num_sms;
+    return GJ_OK;
+}
+
 enum gj_status gj_stream_is_capturing(const gj_driver *driver, void *stream, bool *is_capturing,
                                       gj_error **error)
 {
@@ -204,26 +221,37 @@ enum gj_status gj_stream_may_load(const gj_driver *driver, void *stream, gj_erro
     return gj_gpu_require(driver, device, &info, error);
 }
 
-enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error)
+/* Before cuStreamGetDevice, CUDA 12.8: by the stream's context. */
+static CUresult device_by_context(const gj_driver *driver, CUstream stream, CUdevice *device)
 {
     CUcontext current = NULL, wanted = NULL;
-    CUdevice found = 0;
     CUresult result = driver->cuCtxGetCurrent_fn(&current);
-    if (result == CUDA_SUCCESS && stream != NULL)
-        result = driver->cuStreamGetCtx_fn((CUstream)stream, &wanted);
-    else
-        wanted = current;
-    if (result == CUDA_SUCCESS && wanted == NULL)
-        GJ_FAIL(error, GJ_ERR_NO_DEVICE, GJ_STAGE_LAUNCH,
-                "no CUDA context is current on this thread and the stream is NULL: make one current first");
-    if (result == CUDA_SUCCESS && wanted != current) {
-        result = driver->cuCtxPushCurrent_fn(wanted);
-        if (result == CUDA_SUCCESS) {
-            result = driver->cuCtxGetDevice_fn(&found);
-            driver->cuCtxPopCurrent_fn(&wanted);
-        }
-    } else if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
+        result = driver->cuStreamGetCtx_fn(stream, &wanted);
+    if (result != CUDA_SUCCESS || wanted == current)
+        return result == CUDA_SUCCESS ? driver->cuCtxGetDevice_fn(device) : result;
+    result = driver->cuCtxPushCurrent_fn(wanted);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuCtxGetDevice_fn(device);
+    driver->cuCtxPopCurrent_fn(&wanted);
+    return result;
+}
+
+enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error)
+{
+    CUdevice found = 0;
+    CUresult result;
+    if (stream == NULL) {
         result = driver->cuCtxGetDevice_fn(&found);
+        if (result == CUDA_ERROR_INVALID_CONTEXT)
+            GJ_FAIL(
+                error, GJ_ERR_NO_DEVICE, GJ_STAGE_LAUNCH,
+                "no CUDA context is current on this thread and the stream is NULL: make one current first");
+    } else if (driver->cuStreamGetDevice_fn != NULL) {
+        result = driver->cuStreamGetDevice_fn((CUstream)stream, &found);
+    } else {
+        result = device_by_context(driver, (CUstream)stream, &found);
     }
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(driver, result, GJ_STAGE_LAUNCH, error, "the stream's device cannot be found");

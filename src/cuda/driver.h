@@ -4,6 +4,7 @@
 #define GJ_CUDA_DRIVER_H
 
 #include <cuda.h>
+#include <stdatomic.h>
 
 #include <gemmjit/error.h>
 
@@ -57,6 +58,8 @@
               const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,            \
               CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                         \
     REQUIRED(cuLaunchKernelEx, 11060, CUresult, (const CUlaunchConfig *, CUfunction, void **, void **))     \
+    REQUIRED(cuTensorMapReplaceAddress, 12000, CUresult, (CUtensorMap *, void *))                           \
+    OPTIONAL(cuStreamGetDevice, 12080, CUresult, (CUstream, CUdevice *))                                    \
     OPTIONAL(cuFuncLoad, 12040, CUresult, (CUfunction))                                                     \
     OPTIONAL(cuStreamBeginCapture, 10010, CUresult, (CUstream, CUstreamCaptureMode))                        \
     OPTIONAL(cuStreamEndCapture, 10000, CUresult, (CUstream, CUgraph *))                                    \
@@ -65,9 +68,13 @@
     OPTIONAL(cuGraphExecDestroy, 10000, CUresult, (CUgraphExec))                                            \
     OPTIONAL(cuGraphDestroy, 10000, CUresult, (CUgraph))
 
+/* Devices that the library works with; ordinals from 0. */
+#define GJ_DEVICES_MAX 64
+
 struct gj_driver {
     void *library;
-    int version; /* cuDriverGetVersion, e.g. 13000 */
+    int version;                        /* cuDriverGetVersion, e.g. 13000 */
+    atomic_int num_sms[GJ_DEVICES_MAX]; /* of devices that gj_gpu_sms was asked about, else 0 */
 #define MEMBER(name, cuda_version, result, parameters) result(CUDAAPI *name##_fn) parameters;
     GJ_DRIVER_FUNCTIONS(MEMBER, MEMBER)
 #undef MEMBER

@@ -35,6 +35,8 @@ int gj_gpu_count(const gj_driver *driver);
 /* The same, and GJ_ERR_NO_DEVICE unless the device has compute capability 9.0. */
 enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu_info *info,
                               gj_error **error);
+/* The SMs of a device with compute capability 9.0; asks the driver once. Statuses as gj_gpu_require. */
+enum gj_status gj_gpu_sms(gj_driver *driver, int device, int *num_sms, gj_error **error);
 /* Device of a stream, or of the calling thread's current context when stream is NULL.
  * Returns GJ_OK; GJ_ERR_NO_DEVICE: no context is current; GJ_ERR_DRIVER. */
 enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error);
@@ -61,8 +63,13 @@ void gj_loaded_close(gj_loaded **loaded);
 /* Sets the kernel up on a device: see gj_kernel_prepare. Idempotent. */
 enum gj_status gj_loaded_prepare(gj_loaded *loaded, int device, gj_error **error);
 
-/* Launches after gj_args_check: see gj_launch. */
+/* Launches after gj_args_check on a stream of this device: see gj_launch. */
 enum gj_status gj_loaded_launch(gj_loaded *loaded, const struct gj_plan *plan,
-                                const struct gj_gemm_args *args, void *stream, gj_error **error);
+                                const struct gj_gemm_args *args, int device, void *stream, gj_error **error);
+
+/* After gj_args_check: see gj_launch_prepare. Prepares the kernel on the device. */
+enum gj_status gj_loaded_launch_prepare(gj_loaded *loaded, const struct gj_plan *plan,
+                                        const struct gj_gemm_args *args, int device, gj_prepared **prepared,
+                                        gj_error **error);
 
 #endif

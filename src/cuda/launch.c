@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One launch: tensor maps, parameters, grid. No allocation and no lock once the kernel is prepared. */
-#include "cuda/loaded.h"
+#include "cuda/work.h"
 
 #include "base/error_build.h"
 #include "cuda/schedule.h"
-#include "cuda/tensor_maps.h"
-
-#include "templates/fused_params.h"
 
 #define DEFAULT_GROUP_SIZE 8 /* quack 0.2.0; between 2 and 16 nothing is lost (H200, 2026-11-30) */
 
@@ -120,10 +117,9 @@ static int grid_clusters(const struct gj_loaded *loaded, int device, const struc
 #define ARGUMENTS_MAX 10
 
 /* In the order of the kernel's parameters: templates/gemm_sm90.cu. */
-static void list_arguments(const struct gj_plan *plan, struct gj_tensor_maps *maps,
-                           struct fused_params *fused, struct gemm_params *params,
-                           void *arguments[ARGUMENTS_MAX])
+static void list_arguments(const struct gj_plan *plan, struct gj_work *work, void *arguments[ARGUMENTS_MAX])
 {
+    struct gj_tensor_maps *const maps = &work->maps;
     int count = 0;
     arguments[count++] = &maps->a;
     arguments[count++] = &maps->b;
@@ -140,38 +136,41 @@ static void list_arguments(const struct gj_plan *plan, struct gj_tensor_maps *ma
         arguments[count++] = &maps->p_tail;
     }
     if (gj_plan_is_fused(plan))
-        arguments[count++] = fused;
-    arguments[count] = params;
+        arguments[count++] = &work->fused;
+    arguments[count] = &work->params;
 }
 
-static enum gj_status launch_kernel(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
-                                    const struct gj_gemm_args *args, CUstream stream, gj_error **error)
+enum gj_status gj_work_make(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
+                            const struct gj_gemm_args *args, struct gj_work *work, gj_error **error)
+{
+    GJ_TRY(make_params(plan, args, &work->params, error));
+    GJ_TRY(gj_tensor_maps_encode(loaded->driver, plan, args, &work->maps, error));
+    work->fused = make_fused(plan, args);
+    work->clusters = grid_clusters(loaded, device, plan, args, work->params.schedule.num_tiles);
+    return GJ_OK;
+}
+
+enum gj_status gj_work_launch(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
+                              struct gj_work *work, CUstream stream, gj_error **error)
 {
     const struct gj_driver *const driver = loaded->driver;
-    struct gemm_params params;
-    struct gj_tensor_maps maps;
-    GJ_TRY(make_params(plan, args, &params, error));
-    GJ_TRY(gj_tensor_maps_encode(driver, plan, args, &maps, error));
-    struct fused_params fused = make_fused(plan, args);
-    if (loaded->counts_tiles && params.tile_counter == NULL)
-        GJ_TRY(take_counter(loaded, device, stream, &params.tile_counter, error));
-    const int clusters = grid_clusters(loaded, device, plan, args, params.schedule.num_tiles);
+    if (loaded->counts_tiles && work->params.tile_counter == NULL)
+        GJ_TRY(take_counter(loaded, device, stream, &work->params.tile_counter, error));
     CUlaunchAttribute attribute;
     CUlaunchConfig config;
-    gj_loaded_config(loaded, clusters, stream, &attribute, &config);
+    gj_loaded_config(loaded, work->clusters, stream, &attribute, &config);
     void *arguments[ARGUMENTS_MAX];
-    list_arguments(plan, &maps, &fused, &params, arguments);
+    list_arguments(plan, work, arguments);
     const CUresult result = driver->cuLaunchKernelEx_fn(&config, (CUfunction)loaded->kernel, arguments, NULL);
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(
             driver, result, GJ_STAGE_LAUNCH, error,
             "%s cannot be launched (%d clusters of %d, %d threads, %d bytes of shared memory)",
-            plan->entry_name, clusters, loaded->cluster_size, loaded->threads, loaded->smem_bytes);
+            plan->entry_name, work->clusters, loaded->cluster_size, loaded->threads, loaded->smem_bytes);
     return GJ_OK;
 }
 
-/* The arguments as the kernel sees them: with swap_ab A and B, and M and N, change places. */
-static struct gj_gemm_args kernel_args(const struct gj_plan *plan, const struct gj_gemm_args *args)
+struct gj_gemm_args gj_kernel_args(const struct gj_plan *plan, const struct gj_gemm_args *args)
 {
     struct gj_gemm_args swapped = *args;
     if (plan->key.swap_ab == GJ_SWAP_AB_NO)
@@ -190,11 +189,11 @@ static struct gj_gemm_args kernel_args(const struct gj_plan *plan, const struct 
 }
 
 enum gj_status gj_loaded_launch(gj_loaded *loaded, const struct gj_plan *plan,
-                                const struct gj_gemm_args *args, void *stream, gj_error **error)
+                                const struct gj_gemm_args *args, int device, void *stream, gj_error **error)
 {
-    int device;
-    GJ_TRY(gj_gpu_of_stream(loaded->driver, stream, &device, error));
     GJ_TRY(prepare_for(loaded, device, (CUstream)stream, error));
-    const struct gj_gemm_args effective = kernel_args(plan, args);
-    return launch_kernel(loaded, device, plan, &effective, (CUstream)stream, error);
+    const struct gj_gemm_args effective = gj_kernel_args(plan, args);
+    struct gj_work work;
+    GJ_TRY(gj_work_make(loaded, device, plan, &effective, &work, error));
+    return gj_work_launch(loaded, device, plan, &work, (CUstream)stream, error);
 }

@@ -9,8 +9,6 @@
 
 #include "cuda/driver.h"
 
-#define GJ_DEVICES_MAX 64
-
 /* Words for tile counters per kernel and device. The first half serves launches in turn: more than that many
  * of one kernel cannot be under way at once (a stream holds 1024). The second half serves captured launches,
  * which keep theirs for as long as their graph may be replayed. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes verification.md, numerics_table.md, performance_bf16.md and performance_epilogues.md from what this GPU shows;
+# Writes verification.md, numerics_table.md, performance_launch.md, performance_bf16.md and performance_epilogues.md from what this GPU shows;
 # docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
 # BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics, gpu_epilogues and
@@ -103,6 +103,7 @@ table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
     sanitize synccheck exact 97 "${epilogues[@]}"
     sanitize initcheck exact 197 "${epilogues[@]}"
 } >"$out/sanitizer.md"
+table launch_cost 30 "$bin/../bench/launch_cost" --cache-dir "$cache" >"$out/performance_launch.md"
 {
     echo "\`gemmjit bench\` of commit $commit on \`tests/bench/foundation.json\`."
     echo

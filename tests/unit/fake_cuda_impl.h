@@ -43,6 +43,7 @@ CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type,
                                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                                void **extra);
+CUresult fake_cuTensorMapReplaceAddress(CUtensorMap *map, void *address);
 CUresult fake_cuMemAlloc(CUdeviceptr *memory, size_t bytes);
 CUresult fake_cuMemFree(CUdeviceptr memory);
 CUresult fake_cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes);

@@ -163,6 +163,16 @@ CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function
     return CUDA_SUCCESS;
 }
 
+CUresult fake_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
+{
+    struct fake_map made;
+    ENTER(cuTensorMapReplaceAddress);
+    memcpy(&made, map, sizeof made);
+    made.address = address;
+    memcpy(map, &made, sizeof made);
+    return CUDA_SUCCESS;
+}
+
 CUresult fake_cuMemAlloc(CUdeviceptr *memory, size_t bytes)
 {
     ENTER(cuMemAlloc);

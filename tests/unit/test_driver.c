@@ -222,6 +222,33 @@ static void device_of_a_stream(void **state)
     fake->current = 1;
     assert_int_equal(gj_gpu_of_stream(driver, NULL, &device, NULL), GJ_OK);
     assert_int_equal(device, 1);
+    for (int of_stream = 0; of_stream < 2; of_stream++) {
+        struct fake_stream stream = {.device = of_stream};
+        fake_forget(fake);
+        assert_int_equal(gj_gpu_of_stream(driver, &stream, &device, NULL), GJ_OK);
+        assert_int_equal(device, of_stream);
+        fake_check_calls(fake, "cuStreamGetDevice");
+    }
+    struct fake_stream stream = {.device = 0};
+    for (int i = 0; i < 2; i++) {
+        device = 77;
+        fake_fail(fake, i ? "cuCtxGetDevice" : "cuStreamGetDevice", CUDA_ERROR_INVALID_VALUE);
+        check_error(gj_gpu_of_stream(driver, i ? NULL : &stream, &device, &error), GJ_ERR_DRIVER, &error,
+                    "CUDA_ERROR_INVALID_VALUE", NULL);
+        assert_int_equal(device, 77);
+    }
+    gj_driver_close(&driver);
+}
+
+/* Drivers before CUDA 12.8 have no cuStreamGetDevice. */
+static void device_of_a_stream_by_context(void **state)
+{
+    (void)state;
+    struct fake_cuda *const fake = fake_use(library);
+    fake->driver_version = 12070;
+    gj_driver *driver = opened();
+    gj_error *error = NULL;
+    int device = 77;
     for (int current = -1; current < 2; current++) {
         for (int of_stream = 0; of_stream < 2; of_stream++) {
             struct fake_stream stream = {.device = of_stream};
@@ -230,6 +257,7 @@ static void device_of_a_stream(void **state)
             fake_forget(fake);
             assert_int_equal(gj_gpu_of_stream(driver, &stream, &device, NULL), GJ_OK);
             assert_int_equal(device, of_stream);
+            assert_int_equal(fake_count(fake, "cuStreamGetCtx"), 1);
             assert_int_equal(fake_count(fake, "cuCtxPushCurrent"), current != of_stream);
             assert_int_equal(fake_count(fake, "cuCtxPopCurrent"), current != of_stream);
         }
@@ -250,6 +278,31 @@ static void device_of_a_stream(void **state)
     gj_driver_close(&driver);
 }
 
+static void sms_are_asked_for_once(void **state)
+{
+    (void)state;
+    struct fake_cuda *const fake = fake_use(library);
+    gj_driver *driver = opened();
+    gj_error *error = NULL;
+    int num_sms = 0;
+    fake->num_devices = FAKE_DEVICES;
+    fake->num_sms = 78;
+    assert_int_equal(gj_gpu_sms(driver, 1, &num_sms, NULL), GJ_OK);
+    assert_int_equal(num_sms, 78);
+    fake_forget(fake);
+    fake->num_sms = 132;
+    assert_int_equal(gj_gpu_sms(driver, 1, &num_sms, NULL), GJ_OK);
+    assert_int_equal(num_sms, 78);
+    assert_int_equal(fake->num_calls, 0);
+    assert_int_equal(gj_gpu_sms(driver, FAKE_DEVICES - 1, &num_sms, NULL), GJ_OK); /* beyond what is kept */
+    assert_int_equal(num_sms, 132);
+    fake->minor = 1;
+    check_error(gj_gpu_sms(driver, 2, &num_sms, &error), GJ_ERR_NO_DEVICE, &error, "9.1", NULL);
+    check_error(gj_gpu_sms(driver, -1, &num_sms, &error), GJ_ERR_NO_DEVICE, &error, "-1", NULL);
+    assert_int_equal(num_sms, 132);
+    gj_driver_close(&driver);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +315,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(device_facts),
         cmocka_unit_test(failing_queries),
         cmocka_unit_test(device_of_a_stream),
+        cmocka_unit_test(device_of_a_stream_by_context),
+        cmocka_unit_test(sms_are_asked_for_once),
     };
     if (argc != 4) {
         fprintf(stderr, "usage: %s FAKE_CUDA FAKE_CUDA_V1 FAKE_CUDA_NONE\n", argv[0]);

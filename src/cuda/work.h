@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one launch hands to the driver, made of checked arguments; a prepared launch keeps it. */
+#ifndef GJ_CUDA_WORK_H
+#define GJ_CUDA_WORK_H
+
+#include "cuda/loaded.h"
+#include "cuda/tensor_maps.h"
+
+#include "templates/fused_params.h"
+#include "templates/params.h"
+
+struct gj_work {
+    struct gj_tensor_maps maps;
+    struct gemm_params params;
+    struct fused_params fused;
+    int clusters; /* of the grid */
+};
+
+/* The arguments as the kernel sees them: with swap_ab A and B, and M and N, change places. */
+struct gj_gemm_args gj_kernel_args(const struct gj_plan *plan, const struct gj_gemm_args *args);
+
+/* Makes the work of arguments as the kernel sees them, on a device that the kernel is prepared for.
+ * Returns GJ_OK; GJ_ERR_ARGUMENT: too many tiles; GJ_ERR_DRIVER. */
+enum gj_status gj_work_make(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
+                            const struct gj_gemm_args *args, struct gj_work *work, gj_error **error);
+
+/* Launches it, with a tile counter of the library's own where one is needed and none is given. */
+enum gj_status gj_work_launch(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
+                              struct gj_work *work, CUstream stream, gj_error **error);
+
+#endif
