@@ -25,6 +25,17 @@ DEVICE void tma_load_3d(u32 destination, const tensor_map *map, u32 barrier, int
         )ptx" ::"r"(destination), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
 }
 
+// The same with four coordinates.
+DEVICE void tma_load_4d(u32 destination, const tensor_map *map, u32 barrier, int x, int y, int z, int w)
+{
+    // %0 destination, %1 map, %2 barrier, %3 %4 %5 %6 coordinates
+    asm volatile(R"ptx(
+        // ptx_snippets/tma.cuh tma_load_4d
+        cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+            [%0], [%1, {%3, %4, %5, %6}], [%2];
+        )ptx" ::"r"(destination), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+
 // One thread (elected). Loads a box to the same offset in every CTA of `cta_mask` (bit i: cluster rank i); the
 // bytes complete on the barrier at the same offset in each of them.
 DEVICE void tma_load_3d_multicast(u32 destination, const tensor_map *map, u32 barrier, int x, int y, int z,
@@ -46,6 +57,16 @@ DEVICE void tma_store_3d(const tensor_map *map, u32 source, int x, int y, int z)
         // ptx_snippets/tma.cuh tma_store_3d
         cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];
         )ptx" ::"l"(map), "r"(source), "r"(x), "r"(y), "r"(z) : "memory");
+}
+
+// The same with four coordinates.
+DEVICE void tma_store_4d(const tensor_map *map, u32 source, int x, int y, int z, int w)
+{
+    // %0 map, %1 source, %2 %3 %4 %5 coordinates
+    asm volatile(R"ptx(
+        // ptx_snippets/tma.cuh tma_store_4d
+        cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];
+        )ptx" ::"l"(map), "r"(source), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
 
 // The thread that stored. Closes its bulk group (an empty one if it stored nothing).

@@ -35,9 +35,9 @@ DEVICE struct source source_of(u32 smem, u32 group, u32 warp, float beta)
     struct source c = {};
     c.base = smem + SMEM_C + group * (C_BUFFERS * C_SLAB_BYTES);
     c.barriers = smem + C_BARRIERS + group * (8 * C_BUFFERS);
-    c.slab = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, SLAB_N);
+    c.slab = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, C_SLAB_N);
 #if C_M_MAJOR
-    c.tail = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, TAIL_N);
+    c.tail = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, C_TAIL_N);
 #elif C_BYTES == 2
     c.tail = (16 * warp + lane % 16) * C_TAIL_LINE_BYTES + 16 * (lane / 16);
 #else
@@ -77,14 +77,17 @@ DEVICE void source_load(struct source *c, struct source_maps maps)
     const tensor_map *const map = tail ? maps.tail : maps.slab;
     const int row = c->row + 64 * c->next_block, column = c->column + SLAB_N * c->next_slab;
     if (elect_one()) {
-        mbarrier_arrive_expect_tx(barrier, 64 * C_BYTES * (tail ? TAIL_N : SLAB_N));
-#if C_M_MAJOR
+        mbarrier_arrive_expect_tx(barrier, 64 * C_BYTES * C_PARTS * (tail ? C_TAIL_N : C_SLAB_N));
+#if C_PARTS == 2
+        tma_load_4d(to, map, barrier, column / C_SHRINK, row, 0, c->batch);
+        tma_load_4d(to + (tail ? C_TAIL_PART : C_SLAB_PART), map, barrier, column / C_SHRINK, row, 1, c->batch);
+#elif C_M_MAJOR
         tma_load_3d(to, map, barrier, row, column, c->batch);
 #else
         tma_load_3d(to, map, barrier, column, row, c->batch);
 #endif
 #if C_M_MAJOR && C_BYTES == 4
-        tma_load_3d(to + (tail ? TAIL_N : SLAB_N) * C_SLAB_LINE_BYTES, map, barrier, row + 32, column, c->batch);
+        tma_load_3d(to + (tail ? C_TAIL_N : C_SLAB_N) * C_SLAB_LINE_BYTES, map, barrier, row + 32, column, c->batch);
 #endif
     }
     c->loaded++;

@@ -103,6 +103,17 @@ static bool reads_c(const struct gj_key *key, const struct gj_gemm_args *args)
     return key->c.dtype != GJ_DTYPE_NONE && !(key->beta == GJ_SCALAR_HOST && args->beta == 0);
 }
 
+/* gate=halves: the ups of a row of C or D start where TMA can. */
+static enum gj_status check_halves(char operand, enum gj_dtype dtype, int64_t columns, gj_error **error)
+{
+    const int64_t bytes = columns / 2 * (int64_t)gj_dtype_bytes(dtype);
+    if (bytes % TMA_ALIGNMENT != 0)
+        REFUSE("%c: with gate=halves the ups start %" PRId64 " elements = %" PRId64
+               " bytes behind the gates: TMA needs a multiple of %d",
+               operand, columns / 2, bytes, TMA_ALIGNMENT);
+    return GJ_OK;
+}
+
 static enum gj_status check_outputs(const struct gj_key *key, const struct gj_gemm_args *args,
                                     gj_error **error)
 {
@@ -113,6 +124,10 @@ static enum gj_status check_outputs(const struct gj_key *key, const struct gj_ge
     const struct view p = view_of('P', &args->p, key->p, GJ_MAJOR_N, m, post_n, batch);
     if (key->op == GJ_OP_GATED && n % 2 != 0)
         REFUSE("n = %" PRId64 ": op=gated needs pairs of a gate and an up column", n);
+    if (key->gate == GJ_GATE_HALVES) {
+        GJ_TRY(check_halves('C', reads_c(key, args) ? key->c.dtype : GJ_DTYPE_NONE, pre_n, error));
+        GJ_TRY(check_halves('D', key->d.dtype, pre_n, error));
+    }
     if (reads_c(key, args))
         GJ_TRY(check_view(&c, error));
     if (key->d.dtype != GJ_DTYPE_NONE)

@@ -17,7 +17,7 @@ static enum gj_status make_params(const struct gj_plan *plan, const struct gj_ge
 {
     const struct gj_key *const key = &plan->kernel;
     const int64_t d_columns = key->d.major == GJ_MAJOR_N ? args->n : args->m;
-    const int pair = key->op == GJ_OP_DGATED ? 2 : 1; /* elements of D that the kernel takes as one */
+    const int pair = gj_plan_has_pairs(plan) ? 2 : 1; /* elements of D that the kernel takes as one */
     *params = (struct gemm_params){
         .m = (int)args->m,
         .n = (int)args->n,
@@ -26,7 +26,7 @@ static enum gj_status make_params(const struct gj_plan *plan, const struct gj_ge
         .a_batch_step = args->a.batch_stride != 0 && args->k != 0,
         .b_batch_step = args->b.batch_stride != 0 && args->k != 0,
         .c_batch_step = args->c.batch_stride != 0,
-        .d_cut = d_columns * plan->d_element % 16 != 0,
+        .d_cut = plan->parts == 1 && d_columns * plan->d_element % 16 != 0,
         .alpha = args->alpha,
         .beta = args->beta,
         .alpha_pointer = args->alpha_device,

@@ -11,6 +11,7 @@ struct mapped {
     enum gj_dtype dtype;
     int pair; /* of the caller's elements make one of the map's */
     int64_t columns, rows, batches;
+    int64_t part_stride; /* elements between gates and ups in a row; 0: a row has one part */
     int box_columns, box_rows;
     CUtensorMapSwizzle swizzle;
 };
@@ -41,13 +42,15 @@ static enum gj_status encode(const struct gj_driver *driver, const struct mapped
     const cuuint64_t row = (cuuint64_t)mapped->tensor->ld * bytes;
     const cuuint64_t batch =
         mapped->batches > 1 ? (cuuint64_t)mapped->tensor->batch_stride * bytes : 16; /* any legal stride */
-    const cuuint64_t extents[3] = {(cuuint64_t)mapped->columns, (cuuint64_t)mapped->rows,
-                                   (cuuint64_t)mapped->batches};
-    const cuuint64_t strides[2] = {row, batch};
-    const cuuint32_t box[3] = {(cuuint32_t)mapped->box_columns, (cuuint32_t)mapped->box_rows, 1};
-    const cuuint32_t steps[3] = {1, 1, 1};
+    const cuuint32_t rank = mapped->part_stride ? 4 : 3;
+    const cuuint64_t part = (cuuint64_t)mapped->part_stride * bytes, batches = (cuuint64_t)mapped->batches;
+    const cuuint64_t extents[4] = {(cuuint64_t)mapped->columns, (cuuint64_t)mapped->rows, part ? 2 : batches,
+                                   batches};
+    const cuuint64_t strides[3] = {row, part ? part : batch, batch};
+    const cuuint32_t box[4] = {(cuuint32_t)mapped->box_columns, (cuuint32_t)mapped->box_rows, 1, 1};
+    const cuuint32_t steps[4] = {1, 1, 1, 1};
     const CUresult result = driver->cuTensorMapEncodeTiled_fn(
-        map, map_type(mapped->dtype, mapped->pair), 3, mapped->tensor->data, extents, strides, box, steps,
+        map, map_type(mapped->dtype, mapped->pair), rank, mapped->tensor->data, extents, strides, box, steps,
         CU_TENSOR_MAP_INTERLEAVE_NONE, mapped->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
@@ -100,13 +103,13 @@ static enum gj_status encode_input(const struct gj_driver *driver, const struct 
     return encode(driver, &mapped, operand, map, error);
 }
 
-/* C, D or PostAct: `shrink` columns of A B^T make one of its own, `pair` elements of the caller's one of the
- * kernel's. */
+/* C, D or PostAct: `shrink` columns of A B^T make one of its own, or one of each of its two parts; `pair`
+ * elements of the caller's make one of the kernel's. */
 struct output {
     char name;
     const struct gj_tensor *tensor;
     struct gj_format format;
-    int line_bytes, shrink, pair;
+    int line_bytes, shrink, pair, parts;
     bool may_share; /* batch_stride 0: one matrix for all batches */
 };
 
@@ -123,6 +126,7 @@ static enum gj_status encode_output(const struct gj_driver *driver, const struct
                             .dtype = output->format.dtype,
                             .pair = output->pair,
                             .columns = n_major ? columns : args->m,
+                            .part_stride = output->parts == 2 ? columns : 0,
                             .rows = n_major ? args->m : columns,
                             .batches =
                                 output->may_share && output->tensor->batch_stride == 0 ? 1 : args->batch,
@@ -144,15 +148,14 @@ static enum gj_status encode_output(const struct gj_driver *driver, const struct
 
 /* C, which is not needed where beta is 0 on the host. */
 static enum gj_status encode_source(const struct gj_driver *driver, const struct gj_plan *plan,
-                                    const struct gj_gemm_args *args, int pair, struct gj_tensor_maps *maps,
-                                    gj_error **error)
+                                    const struct gj_gemm_args *args, const struct output *c,
+                                    struct gj_tensor_maps *maps, gj_error **error)
 {
-    const struct output c = {'C', &args->c, plan->kernel.c, plan->c_line_bytes, 1, pair, true};
     if (plan->kernel.beta == GJ_SCALAR_HOST && args->beta == 0) {
         maps->c = maps->c_tail = maps->a; /* never used */
         return GJ_OK;
     }
-    return encode_output(driver, plan, args, &c, &maps->c, &maps->c_tail, error);
+    return encode_output(driver, plan, args, c, &maps->c, &maps->c_tail, error);
 }
 
 enum gj_status gj_tensor_maps_encode(const struct gj_driver *driver, const struct gj_plan *plan,
@@ -160,9 +163,10 @@ enum gj_status gj_tensor_maps_encode(const struct gj_driver *driver, const struc
                                      gj_error **error)
 {
     const struct gj_key *const key = &plan->kernel;
-    const int pair = key->op == GJ_OP_DGATED ? 2 : 1;
-    const struct output d = {'D', &args->d, key->d, plan->d_line_bytes, 1, pair, false};
-    const struct output p = {'P', &args->p, key->p, plan->p_line_bytes, plan->p_shrink, 1, false};
+    const int pair = gj_plan_has_pairs(plan) ? 2 : 1, shrink = gj_plan_has_b_halves(plan) ? 2 : 1;
+    const struct output d = {'D', &args->d, key->d, plan->d_line_bytes, shrink, pair, plan->parts, false};
+    const struct output p = {'P', &args->p, key->p, plan->p_line_bytes, plan->p_shrink, 1, 1, false};
+    const struct output c = {'C', &args->c, key->c, plan->c_line_bytes, shrink, pair, plan->parts, true};
     GJ_TRY(encode_input(driver, plan, args, 'A', &maps->a, error));
     GJ_TRY(encode_input(driver, plan, args, 'B', &maps->b, error));
     if (plan->d_element > 0)
@@ -170,6 +174,6 @@ enum gj_status gj_tensor_maps_encode(const struct gj_driver *driver, const struc
     if (plan->p_element > 0)
         GJ_TRY(encode_output(driver, plan, args, &p, &maps->p, &maps->p_tail, error));
     if (plan->c_element > 0)
-        GJ_TRY(encode_source(driver, plan, args, pair, maps, error));
+        GJ_TRY(encode_source(driver, plan, args, &c, maps, error));
     return GJ_OK;
 }

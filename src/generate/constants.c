@@ -132,16 +132,17 @@ static const char *store_name(enum gj_dtype dtype, enum gj_major major)
 /* An output, or C: `prefix` is D, P or C; `shrink` columns of A B^T make one of it. Names are static. */
 struct matrix_names {
     const char *bytes, *m_major, *offset, *shrink, *slab_n, *tail_n, *slab_line, *tail_line, *step;
+    const char *parts, *slab_part, *tail_part;
 };
 #define MATRIX_NAMES(X)                                                                                     \
     {                                                                                                       \
         X "_BYTES", X "_M_MAJOR", X "_OFFSET", X "_SHRINK", X "_SLAB_N", X "_TAIL_N", X "_SLAB_LINE_BYTES", \
-            X "_TAIL_LINE_BYTES", X "_STEP"                                                                 \
+            X "_TAIL_LINE_BYTES", X "_STEP", X "_PARTS", X "_SLAB_PART", X "_TAIL_PART"                     \
     }
 
 static void add_matrix(const struct gj_plan *plan, struct gj_constants *constants,
                        const struct matrix_names *names, struct gj_format format, int element, int line,
-                       int shrink, int offset)
+                       int shrink, int parts, int offset)
 {
     const bool m_major = format.major == GJ_MAJOR_M;
     const int tail = plan->tail_n / shrink;
@@ -155,6 +156,9 @@ static void add_matrix(const struct gj_plan *plan, struct gj_constants *constant
     add(constants, names->tail_line, m_major ? line : tail * element,
         "the same of a tail slab, which is not swizzled if n-major");
     add(constants, names->step, 16 * (m_major ? line : element), NULL);
+    add(constants, names->parts, parts, "of a slab: 1, or gates and ups, one behind the other");
+    add(constants, names->slab_part, GJ_MMA_M * line, "bytes of the gates of a slab, before its ups");
+    add(constants, names->tail_part, GJ_MMA_M * tail * element, "the same of a tail slab");
 }
 
 static void add_output(const struct gj_plan *plan, struct gj_constants *constants)
@@ -174,10 +178,14 @@ static void add_output(const struct gj_plan *plan, struct gj_constants *constant
     add(constants, "TAIL_COUNT", plan->tail_n > 0, NULL);
     add(constants, "SLAB_BYTES", plan->slab_bytes, "one slab of all outputs");
     add(constants, "SLAB_BUFFERS", plan->slab_buffers, "slabs in flight per warp group");
-    add_matrix(plan, constants, &d, key->d, plan->d_element, plan->d_line_bytes, 1, 0);
-    add_matrix(plan, constants, &p, key->p, plan->p_element, plan->p_line_bytes, plan->p_shrink,
+    /* With halves op=gated has one column of gates, and one of ups, for two of A B^T; op=dgated for each. */
+    const int shrink = gj_plan_has_b_halves(plan) ? 2 : 1, pair = shrink == 2 ? 1 : plan->parts;
+    add_matrix(plan, constants, &d, key->d, plan->d_element / pair, plan->d_line_bytes, shrink, plan->parts,
+               0);
+    add_matrix(plan, constants, &p, key->p, plan->p_element, plan->p_line_bytes, plan->p_shrink, 1,
                plan->p_offset);
-    add_matrix(plan, constants, &c, key->c, plan->c_element, plan->c_line_bytes, 1, 0);
+    add_matrix(plan, constants, &c, key->c, plan->c_element / pair, plan->c_line_bytes, shrink, plan->parts,
+               0);
     add(constants, "C_F16", key->c.dtype == GJ_DTYPE_F16, NULL);
     add(constants, "C_SLAB_BYTES", plan->c_slab_bytes, "one slab of C");
     add(constants, "C_BUFFERS", plan->c_buffers, "slabs of C in flight per warp group");
@@ -189,6 +197,7 @@ static void add_fused(const struct gj_plan *plan, struct gj_constants *constants
     const struct gj_key *const key = &plan->kernel;
     const bool by_row = key->bias >= GJ_BIAS_ROW_F32 && key->bias <= GJ_BIAS_ROW_BF16;
     const bool has_bias = key->bias != GJ_BIAS_NONE;
+    const bool is_pair = gj_plan_has_pairs(plan); /* written as one word */
     const enum gj_bias kind =
         by_row || !has_bias ? key->bias : (enum gj_bias)(key->bias - GJ_BIAS_COL_F32 + GJ_BIAS_ROW_F32);
     const bool scale_row = key->scale == GJ_SCALE_ROW || key->scale == GJ_SCALE_ROW_COL;
@@ -199,7 +208,7 @@ static void add_fused(const struct gj_plan *plan, struct gj_constants *constants
     add(constants, "OP_GATED", key->op == GJ_OP_GATED, NULL);
     add(constants, "OP_DGATED", key->op == GJ_OP_DGATED, NULL);
     add(constants, "BACKWARD", key->op == GJ_OP_DACT || key->op == GJ_OP_DGATED, NULL);
-    add(constants, "HALVES", key->gate == GJ_GATE_HALVES, NULL);
+    add(constants, "HALVES", gj_plan_has_b_halves(plan), NULL);
     add(constants, "HAS_BIAS", has_bias, NULL);
     add(constants, "BIAS_ROW", by_row, NULL);
     add(constants, "BIAS_COL", has_bias && !by_row, NULL);
@@ -215,8 +224,7 @@ static void add_fused(const struct gj_plan *plan, struct gj_constants *constants
     add_text(constants, "LAST", plan->p_element > 0 ? "p" : "d");
     add_text(constants, "ACTIVATION", activations[key->act].forward);
     add_text(constants, "GRADIENT", activations[key->act].gradient);
-    add_text(constants, "D_STORE",
-             store_name(key->op == GJ_OP_DGATED ? GJ_DTYPE_F32 : key->d.dtype, key->d.major));
+    add_text(constants, "D_STORE", store_name(is_pair ? GJ_DTYPE_F32 : key->d.dtype, key->d.major));
     add_text(constants, "P_STORE", store_name(key->p.dtype, key->p.major));
 }
 

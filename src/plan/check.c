@@ -96,13 +96,10 @@ static void check_gated(const struct gj_plan *plan, struct reasons *reasons)
     if (key->swap_ab == GJ_SWAP_AB_YES)
         refuse(reasons, "swap_ab=yes with op=%s: gate and up columns would be rows of wgmma, in two threads",
                op);
-    if (key->op == GJ_OP_DGATED && key->gate == GJ_GATE_HALVES)
-        refuse(reasons, "gate=halves with op=dgated is not generated: only gate=interleaved is");
     if (key->op == GJ_OP_DGATED && key->c.dtype != GJ_DTYPE_NONE && !is_pair(key->c))
-        refuse(reasons, "c of op=dgated must be 16-bit and n-major: a (gate, up) pair is read as one word");
+        refuse(reasons, "c of op=dgated must be 16-bit and n-major");
     if (key->op == GJ_OP_DGATED && key->d.dtype != GJ_DTYPE_NONE && !is_pair(key->d))
-        refuse(reasons,
-               "d of op=dgated must be 16-bit and n-major: a (gate, up) pair is written as one word");
+        refuse(reasons, "d of op=dgated must be 16-bit and n-major");
     if (key->op != GJ_OP_GATED)
         return;
     if (plan->mma_n % 32 != 0)
@@ -110,8 +107,10 @@ static void check_gated(const struct gj_plan *plan, struct reasons *reasons)
                key->tile_m, key->tile_n, plan->mma_n);
     if (key->gate != GJ_GATE_HALVES)
         return;
-    if (key->d.dtype != GJ_DTYPE_NONE || key->c.dtype != GJ_DTYPE_NONE)
-        refuse(reasons, "gate=halves with c or d is not generated: allowed is none for both");
+    if (key->d.major == GJ_MAJOR_M)
+        refuse(reasons, "d of gate=halves must be n-major");
+    if (key->c.major == GJ_MAJOR_M)
+        refuse(reasons, "c of gate=halves must be n-major");
     if (plan->split_n > 1)
         refuse(reasons,
                "tile=%dx%d sched=coop splits columns over two warp groups, which gate=halves must not",
@@ -198,11 +197,12 @@ static int acc_registers_max(const struct gj_plan *plan)
     const int extras = num_extras(key);
     if (plan->mma_registers == 160)
         return 96;
-    if (key->op == GJ_OP_DGATED && extras > 1)
+    const bool two_gradients = key->op == GJ_OP_DGATED && key->gate == GJ_GATE_HALVES;
+    if (key->op == GJ_OP_DGATED && extras > (two_gradients ? 0 : 1))
         return 160;
     const bool two_outputs = key->op == GJ_OP_DACT || key->op == GJ_OP_DGATED ||
                              (key->op == GJ_OP_GATED && key->d.dtype != GJ_DTYPE_NONE);
-    if (extras > 1 || (extras > 0 && two_outputs))
+    if (extras > 1 || (extras > 0 && two_outputs) || two_gradients)
         return 176;
     if (extras > 0 || key->op != GJ_OP_GEMM)
         return 192;

@@ -119,6 +119,7 @@ static void plan_elements(struct gj_plan *plan)
     plan->d_element = pair * (int)gj_dtype_bytes(key->d.dtype);
     plan->p_element = (int)gj_dtype_bytes(key->p.dtype);
     plan->p_shrink = key->op == GJ_OP_GATED ? 2 : 1;
+    plan->parts = key->gate == GJ_GATE_HALVES ? 2 : 1;
 }
 
 /* Bytes of one epilogue tile of D and PostAct. */
@@ -163,7 +164,7 @@ static void plan_stages(struct gj_plan *plan)
 {
     const struct gj_key *const key = &plan->kernel;
     const bool a_k = key->a.major == GJ_MAJOR_K, b_k = key->b.major == GJ_MAJOR_K;
-    const int parts = key->gate == GJ_GATE_HALVES ? 2 : 1; /* a tile of B: rows of gates, rows of ups */
+    const int parts = gj_plan_has_b_halves(plan) ? 2 : 1; /* a tile of B: rows of gates, rows of ups */
     plan->tile_k = GJ_STAGE_ROW_BYTES / (int)gj_dtype_bytes(key->a.dtype);
     plan->mma_k = plan->tile_k / GJ_MMA_PER_STAGE;
     plan->a_stage_bytes = operand_bytes(key->tile_m, a_k);
@@ -236,13 +237,13 @@ static void plan_slabs(struct gj_plan *plan)
     plan->slab_bytes = slab_bytes(plan, width);
     plan->p_offset = GJ_MMA_M * width * plan->d_element;
     plan->slab_buffers = plan->staging_bytes / (plan->mma_warp_groups * plan->slab_bytes);
-    plan->d_line_bytes = line_bytes(key->d.major, width, plan->d_element);
+    plan->d_line_bytes = line_bytes(key->d.major, width / plan->parts, plan->d_element);
     plan->p_line_bytes = line_bytes(key->p.major, width / plan->p_shrink, plan->p_element);
     if (plan->c_element == 0)
         return;
     plan->c_slab_bytes = GJ_MMA_M * width * plan->c_element;
     plan->c_buffers = plan->c_bytes / (plan->mma_warp_groups * plan->c_slab_bytes);
-    plan->c_line_bytes = line_bytes(key->c.major, width, plan->c_element);
+    plan->c_line_bytes = line_bytes(key->c.major, width / plan->parts, plan->c_element);
 }
 
 /* A stage's full barrier: the producer's arrive.expect_tx. Its empty barrier: one thread of each warp group
@@ -271,6 +272,16 @@ static void plan_smem(struct gj_plan *plan)
     plan->smem_c = plan->smem_staging + plan->staging_bytes;
     plan->smem_barriers = plan->smem_c + plan->c_bytes;
     plan->smem_bytes = plan->smem_barriers + GJ_SMEM_BARRIER_BYTES;
+}
+
+bool gj_plan_has_pairs(const struct gj_plan *plan)
+{
+    return plan->kernel.op == GJ_OP_DGATED && plan->parts == 1;
+}
+
+bool gj_plan_has_b_halves(const struct gj_plan *plan)
+{
+    return plan->kernel.op == GJ_OP_GATED && plan->kernel.gate == GJ_GATE_HALVES;
 }
 
 bool gj_plan_is_fused(const struct gj_plan *plan)

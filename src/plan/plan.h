@@ -64,8 +64,10 @@ struct gj_plan {
     int slab_bytes, slab_buffers; /* of D and PostAct; buffers per MMA warp group */
     int p_offset;                 /* of PostAct in a slab: the bytes of D */
     int p_shrink;                 /* columns of A B^T per column of PostAct: 2 for op=gated, else 1 */
-    int c_slab_bytes, c_buffers;  /* of C */
-    /* contiguous bytes of a slab: a row if n-major, a column (or half) if m-major */
+    int parts; /* of a slab of C and D, one behind the other: 2 with gate=halves, of gates and of ups, else 1
+                */
+    int c_slab_bytes, c_buffers; /* of C */
+    /* contiguous bytes of a slab, or of one of its parts: a row if n-major, a column (or half) if m-major */
     int d_line_bytes, p_line_bytes, c_line_bytes;
 
     int full_arrivals, empty_arrivals; /* per phase of a stage's barriers */
@@ -87,6 +89,12 @@ void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan);
 
 /* Whether anything is fused behind alpha A B^T + beta C: then the kernel takes struct fused_params. */
 bool gj_plan_is_fused(const struct gj_plan *plan);
+
+/* Whether the kernel takes a (gate, up) pair of C and D as one element: op=dgated, interleaved. */
+bool gj_plan_has_pairs(const struct gj_plan *plan);
+
+/* Whether a tile of B is made of rows of gates and the rows of the same ups: op=gated with gate=halves. */
+bool gj_plan_has_b_halves(const struct gj_plan *plan);
 
 /* The plan as a table, one "name  value" line per number. */
 void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text);

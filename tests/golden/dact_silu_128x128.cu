@@ -64,8 +64,11 @@ constexpr int P_SLAB_LINE_BYTES = 64; // its contiguous bytes in a slab
 constexpr int P_TAIL_LINE_BYTES = 0; // the same of a tail slab, which is not swizzled if n-major
 constexpr int C_BYTES = 2; // per element
 constexpr int C_M_MAJOR = 0; // columns are contiguous, not rows
+constexpr int C_SLAB_N = 32; // its columns in a slab
+constexpr int C_TAIL_N = 0; // its columns in a tail slab
 constexpr int C_SLAB_LINE_BYTES = 64; // its contiguous bytes in a slab
 constexpr int C_TAIL_LINE_BYTES = 0; // the same of a tail slab, which is not swizzled if n-major
+constexpr int C_PARTS = 1; // of a slab: 1, or gates and ups, one behind the other
 constexpr int C_SLAB_BYTES = 4096; // one slab of C
 constexpr int C_BUFFERS = 1; // slabs of C in flight per warp group
 constexpr int SMEM_A = 0; // offset of the A tiles in shared memory
@@ -901,7 +904,7 @@ DEVICE struct source source_of(u32 smem, u32 group, u32 warp, float beta)
     struct source c = {};
     c.base = smem + SMEM_C + group * (C_BUFFERS * C_SLAB_BYTES);
     c.barriers = smem + C_BARRIERS + group * (8 * C_BUFFERS);
-    c.slab = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, SLAB_N);
+    c.slab = slab_lane_offset(warp, lane, C_BYTES, C_M_MAJOR, C_SLAB_LINE_BYTES, C_SLAB_N);
     c.tail = (16 * warp + lane % 16) * C_TAIL_LINE_BYTES + 16 * (lane / 16);
     c.wanted = beta != 0;
     c.beta = c.wanted ? beta : -0.0f;
@@ -928,7 +931,7 @@ DEVICE void source_load(struct source *c, struct source_maps maps)
     const tensor_map *const map = tail ? maps.tail : maps.slab;
     const int row = c->row + 64 * c->next_block, column = c->column + SLAB_N * c->next_slab;
     if (elect_one()) {
-        mbarrier_arrive_expect_tx(barrier, 64 * C_BYTES * (tail ? TAIL_N : SLAB_N));
+        mbarrier_arrive_expect_tx(barrier, 64 * C_BYTES * C_PARTS * (tail ? C_TAIL_N : C_SLAB_N));
         tma_load_3d(to, map, barrier, column, row, c->batch);
     }
     c->loaded++;

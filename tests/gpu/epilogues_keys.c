@@ -124,7 +124,7 @@ static void steer_operation(struct cover *cover, const int *fixed, int *values)
         steer(cover, fixed, values, ACT, 0, 1);
     else
         steer(cover, fixed, values, ACT, gated ? 3 : 0, gated ? 1 : 3);
-    steer(cover, fixed, values, GATE, gated ? 1 : 0, op == GJ_OP_GATED ? 2 : 1);
+    steer(cover, fixed, values, GATE, gated ? 1 : 0, gated ? 2 : 1);
     steer(cover, fixed, values, P, op == GJ_OP_GEMM ? 0 : 1, op == GJ_OP_GEMM ? 1 : 10);
     if (back || op == GJ_OP_GEMM)
         steer(cover, fixed, values, D, 1, 10);

@@ -106,12 +106,17 @@ void variants_add_cases(struct variants *variants)
         const struct variant v = {
             .id = i >= 10 ? "7.4 gated, halves" : "7.4 gated", .gap_a = 1, .eps_d = 1e-5, .eps_p = 1e-6};
         snprintf(text, sizeof text, "op=gated,act=%s,%s,bias=%s", gates[i % 5],
-                 i >= 10 ? "gate=halves,d=none" : "gate=interleaved", i / 5 % 2 ? "col.bf16" : "none");
+                 i >= 15   ? "gate=halves"
+                 : i >= 10 ? "gate=halves,d=none"
+                           : "gate=interleaved",
+                 i / 5 % 2 ? "col.bf16" : "none");
         add_extents(variants, v, text, 4096, 2);
     }
-    for (int i = 0; i < 5; i++) {
-        const struct variant v = {.id = "7.4 dgated", .gap_a = 1, .eps_d = 1e-5, .eps_p = 1e-5};
-        snprintf(text, sizeof text, "op=dgated,act=%s,c=bf16.n", gates[i]);
+    for (int i = 0; i < 10; i++) {
+        const struct variant v = {
+            .id = i >= 5 ? "7.4 dgated, halves" : "7.4 dgated", .gap_a = 1, .eps_d = 1e-5, .eps_p = 1e-5};
+        snprintf(text, sizeof text, "op=dgated,act=%s,c=bf16.n,gate=%s", gates[i % 5],
+                 i >= 5 ? "halves" : "interleaved");
         add_extents(variants, v, text, 1024, 1);
     }
 }

@@ -97,7 +97,11 @@ int fused_p_columns(const struct gj_key *key, int n)
 
 bool fused_fits(const struct gj_key *key, const struct shape *shape)
 {
-    return key->op != GJ_OP_GATED || shape->n % 2 == 0;
+    if (key->op == GJ_OP_GATED && shape->n % 2 != 0)
+        return false;
+    const size_t ups = (size_t)fused_d_columns(key, shape->n) / 2; /* where the ups begin in a row */
+    return key->gate != GJ_GATE_HALVES ||
+           (ups * gj_dtype_bytes(key->c.dtype) % 16 == 0 && ups * gj_dtype_bytes(key->d.dtype) % 16 == 0);
 }
 
 static void *alloc_output(struct rig *rig, const struct shape *shape, int columns)

@@ -25,8 +25,8 @@ enum {
 /* What the fake writes into a CUtensorMap: the arguments it was made of. */
 struct fake_map {
     void *address;
-    cuuint64_t extents[3], strides[2];
-    cuuint32_t rank, box[3], steps[3];
+    cuuint64_t extents[4], strides[3]; /* of dimensions that the map has; others are 0 */
+    cuuint32_t rank, box[4], steps[4];
     int type, interleave, swizzle, promotion, fill;
 };
 

@@ -117,7 +117,7 @@ CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type,
                             .promotion = (int)promotion,
                             .fill = (int)fill};
     _Static_assert(sizeof made <= sizeof *map, "a map holds its arguments");
-    if (rank != 3 || (uintptr_t)address % 16 != 0 || (uintptr_t)map % 64 != 0)
+    if (rank < 3 || rank > 4 || (uintptr_t)address % 16 != 0 || (uintptr_t)map % 64 != 0)
         return CUDA_ERROR_INVALID_VALUE;
     for (cuuint32_t i = 0; i < rank; i++) {
         if (extents[i] == 0 || extents[i] > UINT64_C(1) << 32 || box[i] == 0 || box[i] > 256)
@@ -125,10 +125,10 @@ CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type,
         if (i > 0 && (strides[i - 1] % 16 != 0 || strides[i - 1] >= UINT64_C(1) << 40))
             return CUDA_ERROR_INVALID_VALUE;
     }
-    memcpy(made.extents, extents, sizeof made.extents);
-    memcpy(made.strides, strides, sizeof made.strides);
-    memcpy(made.box, box, sizeof made.box);
-    memcpy(made.steps, steps, sizeof made.steps);
+    memcpy(made.extents, extents, rank * sizeof *extents);
+    memcpy(made.strides, strides, (rank - 1) * sizeof *strides);
+    memcpy(made.box, box, rank * sizeof *box);
+    memcpy(made.steps, steps, rank * sizeof *steps);
     memset(map, 0, sizeof *map);
     memcpy(map, &made, sizeof made);
     return CUDA_SUCCESS;

@@ -318,11 +318,30 @@ static void extents_of_gated_outputs(void **state)
     args.n = 0;
     accepted_by("op=gated", &args);
 
+    args = args_of("op=gated");
+    args.n = 40;
+    accepted_by("op=gated,gate=halves,d=none", &(struct gj_gemm_args){0});
+    refused_by(
+        "op=gated,gate=halves", &args,
+        "D: with gate=halves the ups start 20 elements = 40 bytes behind the gates: TMA needs a multiple "
+        "of 16");
+    accepted_by("op=gated", &args);
+    args.n = 48;
+    accepted_by("op=gated,gate=halves", &args);
+    refused_by(
+        "op=gated,gate=halves,d=e4m3.n", &args,
+        "D: with gate=halves the ups start 24 elements = 24 bytes behind the gates: TMA needs a multiple "
+        "of 16");
+
     static const char dgated[] = "op=dgated,c=bf16.n,act=glu";
     args = args_of(dgated);
     accepted_by(dgated, &args);
     args.n = 47; /* any number of pairs */
     accepted_by(dgated, &args);
+    refused_by(
+        "op=dgated,c=bf16.n,act=glu,gate=halves", &args,
+        "C: with gate=halves the ups start 47 elements = 94 bytes behind the gates: TMA needs a multiple "
+        "of 16");
     args = args_of(dgated);
     args.d.ld = 88;
     refused_by(dgated, &args, "D: ld = 88: must be at least the contiguous extent, 96");

@@ -116,8 +116,8 @@ static void operands_of_operations(void **state)
     assert_accepted("op=dact,act=relu,c=e4m3.m,d=f32.m,p=e5m2.n,alpha=device,tile=128x128");
 }
 
-#define C_PAIR "c of op=dgated must be 16-bit and n-major: a (gate, up) pair is read as one word"
-#define D_PAIR "d of op=dgated must be 16-bit and n-major: a (gate, up) pair is written as one word"
+#define C_PAIR "c of op=dgated must be 16-bit and n-major"
+#define D_PAIR "d of op=dgated must be 16-bit and n-major"
 
 static void gated_operations(void **state)
 {
@@ -129,8 +129,7 @@ static void gated_operations(void **state)
          "swap_ab=yes with op=gated: gate and up columns would be rows of wgmma, in two threads"},
         {"op=dgated,act=glu,c=bf16.n,tile=128x128,swap_ab=yes",
          "swap_ab=yes with op=dgated: gate and up columns would be rows of wgmma, in two threads"},
-        {"op=dgated,act=glu,c=bf16.n,tile=128x128,gate=halves",
-         "gate=halves with op=dgated is not generated: only gate=interleaved is"},
+        {"op=dgated,act=glu,c=bf16.n,d=f32.n,tile=128x128,gate=halves", D_PAIR},
         {"op=dgated,act=glu,c=f32.n,tile=128x128", C_PAIR},
         {"op=dgated,act=glu,c=e4m3.n,tile=128x128", C_PAIR},
         {"op=dgated,act=glu,c=bf16.m,tile=128x128", C_PAIR},
@@ -143,10 +142,8 @@ static void gated_operations(void **state)
          "tile=64x16 gives each warp group 16 columns: op=gated needs a multiple of 32"},
         {"op=gated,act=glu,tile=192x160,sched=coop",
          "tile=192x160 gives each warp group 80 columns: op=gated needs a multiple of 32"},
-        {"op=gated,act=glu,gate=halves",
-         "gate=halves with c or d is not generated: allowed is none for both"},
-        {"op=gated,act=glu,gate=halves,d=none,c=f32.n,tile=128x128",
-         "gate=halves with c or d is not generated: allowed is none for both"},
+        {"op=gated,act=glu,gate=halves,d=bf16.m", "d of gate=halves must be n-major"},
+        {"op=gated,act=glu,gate=halves,d=none,c=f32.m,tile=128x128", "c of gate=halves must be n-major"},
         {"op=gated,act=glu,gate=halves,d=none,tile=192x256,sched=coop",
          "tile=192x256 sched=coop splits columns over two warp groups, which gate=halves must not"},
         {"op=gated,act=glu,gate=halves,d=none,b=bf16.n",
@@ -161,6 +158,8 @@ static void gated_operations(void **state)
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_refused(cases[i].text, cases[i].reason);
     assert_accepted("op=gated,act=glu,gate=halves,d=none");
+    assert_accepted("op=gated,act=glu,gate=halves,d=f32.n,c=e4m3.n,tile=128x128");
+    assert_accepted("op=dgated,act=glu,gate=halves,c=bf16.n,d=f16.n,p=e4m3.m,tile=128x176");
     assert_accepted("op=gated,act=glu,gate=halves,d=none,a=bf16.m,tile=128x128");
     assert_accepted("op=gated,act=glu,b=bf16.n,tile=128x128");
     assert_accepted("op=gated,act=glu,gate=halves,d=none,tile=128x128,cluster=4x1");
@@ -212,6 +211,9 @@ static void accumulators_beside_what_is_fused(void **state)
         {"op=gated,act=swiglu,bias=row.f16", 176, " beside what is fused"},
         {"op=gated,act=swiglu,d=none,bias=row.f16,quant=amax", 176, " beside what is fused"},
         {"op=dgated,act=swiglu,c=bf16.n", 192, " beside what is fused"},
+        {"op=dgated,act=swiglu,c=bf16.n,gate=halves", 176, " beside what is fused"},
+        {"op=dgated,act=swiglu,c=bf16.n,gate=halves,quant=scale", 160, " beside what is fused"},
+        {"op=gated,act=swiglu,gate=halves,c=f32.n", 192, " beside what is fused"},
         {"op=dgated,act=swiglu,c=bf16.n,scale=tensor", 192, " beside what is fused"},
         {"op=dgated,act=swiglu,c=bf16.n,scale=col", 176, " beside what is fused"},
         {"op=dgated,act=swiglu,c=bf16.n,scale=col,quant=scale", 160, " beside what is fused"},

@@ -434,7 +434,7 @@ static void refused_problems_have_no_keys(void **state)
                                            "op=act,p=none",
                                            "op=act,act=swiglu",
                                            "op=gated",
-                                           "op=dgated,act=glu,gate=halves,c=bf16.n",
+                                           "op=dgated,act=glu,gate=halves,c=bf16.m",
                                            "op=gated,act=glu,swap_ab=yes",
                                            "acc=f16",
                                            "d=none",

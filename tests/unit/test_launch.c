@@ -73,8 +73,8 @@ static void check_map(const struct fake_map *map, const struct gj_tensor *tensor
     assert_ptr_equal(map->address, tensor->data);
     assert_int_equal(map->type, type);
     assert_int_equal(map->rank, 3);
-    assert_memory_equal(map->extents, extents, sizeof map->extents);
-    assert_memory_equal(map->strides, strides, sizeof map->strides);
+    assert_memory_equal(map->extents, extents, 3 * sizeof *extents);
+    assert_memory_equal(map->strides, strides, 2 * sizeof *strides);
     assert_int_equal(map->box[0], box_columns);
     assert_int_equal(map->box[1], box_rows);
     assert_int_equal(map->box[2], 1);

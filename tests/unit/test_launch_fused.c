@@ -134,7 +134,9 @@ static const char *const kinds[] = {
     "op=gated,act=swiglu,tile=128x192",
     "op=gated,act=swiglu,d=none,gate=halves,tile=128x192",
     "op=gated,act=swiglu,c=bf16.n,tile=128x128",
+    "op=gated,act=swiglu,gate=halves,c=f32.n,d=f32.n,beta=host,tile=128x128",
     "op=dgated,act=swiglu,c=bf16.n,bias=col.f32,tile=128x128",
+    "op=dgated,act=swiglu,gate=halves,c=bf16.n,tile=128x112",
 };
 
 static void arguments_come_in_order(void **state)
@@ -160,7 +162,7 @@ static void arguments_come_in_order(void **state)
         assert_int_equal(made->params.n, swaps ? M : N);
         assert_int_equal(made->params.k_tiles, 4);
         assert_ptr_equal(made->params.d, args.d.data);
-        assert_int_equal(made->params.d_ld, args.d.ld / (plan.key.op == GJ_OP_DGATED ? 2 : 1));
+        assert_int_equal(made->params.d_ld, args.d.ld / (gj_plan_has_pairs(&plan) ? 2 : 1));
         assert_true(made->params.beta == 2);
         assert_ptr_equal(made->fused.p, args.p.data);
         assert_int_equal(made->fused.p_ld, args.p.ld);
@@ -277,6 +279,54 @@ static void maps_of_postact(void **state)
         }
     }
     assert_true(tails > 10);
+}
+
+/* With gate=halves rows of C and D have two parts of so many elements, a dimension of their maps. */
+static void check_halves(const struct fake_map *map, const struct gj_plan *plan, int line_bytes,
+                         enum gj_dtype dtype, int64_t part, int64_t ld)
+{
+    const int64_t bytes = (int64_t)gj_dtype_bytes(dtype);
+    const int64_t extents[] = {part, M, 2, 3}, strides[] = {ld * bytes, part * bytes, M * ld * bytes};
+    for (int tail = 0; tail < 2; tail++) {
+        const bool narrow = tail && plan->tail_n > 0;
+        const int width = (narrow ? plan->tail_n : plan->slab_n) / (plan->key.op == GJ_OP_GATED ? 2 : 1);
+        const cuuint32_t box[] = {(cuuint32_t)width, 64, 1, 1};
+        assert_int_equal(map[tail].rank, 4);
+        assert_int_equal(map[tail].type, type_of(dtype));
+        assert_memory_equal(map[tail].extents, extents, sizeof extents);
+        assert_memory_equal(map[tail].strides, strides, sizeof strides);
+        assert_memory_equal(map[tail].box, box, sizeof box);
+        assert_int_equal(map[tail].swizzle, narrow ? CU_TENSOR_MAP_SWIZZLE_NONE : swizzle_of(line_bytes));
+        assert_true(narrow || line_bytes == width * bytes);
+    }
+}
+
+static void maps_of_halves(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "op=gated,act=swiglu,gate=halves,tile=128x160,c=f32.n",
+        "op=gated,act=swiglu,gate=halves,tile=128x96,d=f32.n,c=e4m3.n",
+        "op=gated,act=swiglu,gate=halves,tile=64x224,d=e4m3.n,cluster=1x1,sched=coop",
+        "op=dgated,act=swiglu,gate=halves,c=bf16.n,tile=128x128",
+        "op=dgated,act=swiglu,gate=halves,c=f16.n,d=bf16.n,p=f32.n,tile=128x112,cluster=1x1",
+    };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        const struct gj_plan plan = plan_of(texts[i]);
+        struct gj_gemm_args args = args_of(texts[i]);
+        const int64_t columns = 512, part = plan.key.op == GJ_OP_GATED ? columns / 2 : columns;
+        args.n = columns;
+        args.batch = 3;
+        args.d.ld = args.c.ld = 2 * columns;
+        args.d.batch_stride = args.c.batch_stride = M * 2 * columns;
+        args.p.batch_stride = M * LD_P;
+        struct places places;
+        const struct fake_launch *const made = launch(texts[i], &args, &places);
+        check_halves(&made->maps[places.d], &plan, plan.d_line_bytes, plan.key.d.dtype, part, args.d.ld);
+        if (places.c >= 0)
+            check_halves(&made->maps[places.c], &plan, plan.c_line_bytes, plan.key.c.dtype, part, args.c.ld);
+        assert_int_equal(made->params.d_cut, 0);
+    }
 }
 
 /* op=dgated sees C and D as matrices of 32-bit pairs, N columns of them. */
@@ -433,6 +483,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(arguments_come_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(maps_of_postact, set_up, tear_down),
         cmocka_unit_test_setup_teardown(maps_of_pairs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(maps_of_halves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_source_without_weight, set_up, tear_down),
         cmocka_unit_test_setup_teardown(k_zero_without_d, set_up, tear_down),
         cmocka_unit_test_setup_teardown(vectors_have_batch_strides, set_up, tear_down),
