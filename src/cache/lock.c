@@ -37,8 +37,11 @@ static int open_lock_file(const gj_cache *cache)
     close(dir);
     const int file = opened < 0 ? -1 : gj_descriptor_move(opened);
     struct stat status;
-    if (file >= 0 && fstat(file, &status) == 0 && gj_trust_check(&status, false, "the lock file", &fault))
+    if (file >= 0 && fstat(file, &status) == 0 && gj_trust_check(&status, false, "the lock file", &fault)) {
+        if ((status.st_mode & 07777) != 0600) /* made by this call under a umask that took more */
+            (void)fchmod(file, 0600);
         return file;
+    }
     if (file >= 0)
         close(file);
     return -1;

@@ -55,6 +55,23 @@ static void a_free_lock_is_taken_at_once(void **state)
     assert_int_equal(access(file.text, F_OK), 0); /* it is never removed: others may be at it */
 }
 
+/* Without its mode nobody but root could open the file again, and there would be no locks any more. */
+static void the_lock_file_is_private_under_any_umask(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {0, 022, 0777};
+    for (size_t i = 0; i < 3; i++) {
+        const struct path root = path_format("%.4000s/m%zu", scratch.dir.text, i);
+        scratch_reopen(&scratch, root.text);
+        const mode_t old = umask(masks[i]);
+        struct gj_cache_lock lock = gj_cache_lock(scratch.cache, &sample.name);
+        umask(old);
+        assert_true(lock.file >= 0);
+        gj_cache_unlock(&lock);
+        assert_int_equal(mode_of(path_format("%.4000s/v1/lock", root.text).text), 0600);
+    }
+}
+
 static void entries_do_not_wait_for_each_other(void **state)
 {
     (void)state;
@@ -237,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_free_lock_is_taken_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_lock_file_is_private_under_any_umask, set_up, tear_down),
         cmocka_unit_test_setup_teardown(entries_do_not_wait_for_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_holder_frees_the_lock, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_stopped_holder_is_not_waited_for_for_ever, set_up, tear_down),
