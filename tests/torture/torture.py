@@ -1,106 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes on one cache directory, killed and uncalled for: torture.py NAME GEMMJIT.
+"""Many processes on one cache directory, killed and uncalled for: torture.py NAME GEMMJIT ONE_KERNEL.
 
-NAME is a test method below without its test_. GEMMJIT_TORTURE_ROUNDS (3) and GEMMJIT_TORTURE_KILLS (60, or as many as
-40 seconds allow) say how long it goes on, GEMMJIT_TORTURE_SEED repeats a run. Exit status 77 without libnvrtc."""
-import glob
-import json
+GEMMJIT_TORTURE_ROUNDS (3) and GEMMJIT_TORTURE_KILLS (60, or as many as 40 seconds allow) say how long it goes on,
+GEMMJIT_TORTURE_SEED repeats a run."""
+import fcntl
 import os
-import random
 import shutil
 import signal
+import struct
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-GEMMJIT = None
+import torture_case
+from torture_case import KEYS, TIMEOUT, TortureCase, count_from_environment, entries, leftovers
+
 PROCESSES = 16
-KEYS = ["tile=64x16,cluster=1x1", "tile=64x32,cluster=1x1", "tile=64x16,cluster=1x1,sched=coop",
-        "d=f32.n,tile=64x16,cluster=1x1"]
-TIMEOUT = 100  # seconds: a process that takes as long hangs
 
 
-def count_from_environment(name, default):
-    value = os.environ.get(name, "")
-    return int(value) if value else default
+def is_locked(cache):
+    """Whether some process holds a byte of the cache's lock file."""
+    try:
+        with open(os.path.join(cache, "v1/lock"), "r+b", buffering=0) as file:
+            asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # all of the file
+            return struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK
+    except FileNotFoundError:
+        return False
 
 
-def entries(cache):
-    """Names and bytes of all entries."""
-    found = {}
-    for path in glob.glob(cache + "/**/*.gjc", recursive=True):
-        with open(path, "rb") as file:
-            found[os.path.basename(path)] = file.read()
-    return found
+def has_locks(cache):
+    try:
+        is_locked(cache)
+        return True
+    except OSError as error:
+        print(f"no locks here: {error}", flush=True)
+        return False
 
 
-def leftovers(cache):
-    return [name for _, _, names in os.walk(cache) for name in names if "tmp" in name]
-
-
-class Torture(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="gemmjit-torture.")
-        self.addCleanup(shutil.rmtree, self.folder)
-        dropped = ("XDG_CACHE_HOME",)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if name not in dropped and not name.startswith("GEMMJIT_CACHE")}
-        self.seed = count_from_environment("GEMMJIT_TORTURE_SEED", random.SystemRandom().randrange(1 << 32))
-        self.random = random.Random(self.seed)
-        print(f"seed {self.seed}", flush=True)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def command(self, cache, keys, *more):
-        arguments = [GEMMJIT, "prewarm", "-q", "--json", "--cache-dir", cache, *more]
-        for key in keys:
-            arguments += ["--key", key]
-        return arguments
-
-    def start(self, arguments, **more):
-        return subprocess.Popen(arguments, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, **more)
-
-    def finish(self, process, may_lose_stores=False):
-        """The document of a process that must succeed and say nothing else."""
-        try:
-            out, err = process.communicate(timeout=TIMEOUT)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            self.fail(f"{process.args} hangs")
-        told = json.loads(out)
-        if may_lose_stores and told["stats"]["disk_write_failures"] > 0:
-            self.assertRegex(err, r"\Agemmjit: \d cubins? could not be written to the disk cache\n\Z")
-            self.assertEqual((process.returncode, told["failed"]), (1, 0))
-            return told
-        self.assertEqual((process.returncode, err), (0, ""), process.args)
-        self.assertEqual(told["failed"], 0)
-        self.assertEqual(told["compiled"] + told["disk"], len(told["keys"]))
-        self.assertEqual(told["stats"]["damaged_entries"] + told["stats"]["disk_write_failures"], 0)
-        return told
-
-    def prewarm(self, cache, keys, *more):
-        return self.finish(self.start(self.command(cache, keys, *more)))
-
-    def reference(self, keys):
-        """What one undisturbed process makes of the keys."""
-        cache = self.path("reference")
-        self.prewarm(cache, keys)
-        found = entries(cache)
-        self.assertEqual(len(found), len(keys))
-        self.assertEqual(leftovers(cache), [])
-        return found
-
-    def check_warm(self, cache, keys):
-        """A later process finds everything and opens no libnvrtc."""
-        told = self.prewarm(cache, keys)
-        self.assertEqual((told["disk"], told["compiled"]), (len(keys), 0))
-        self.assertEqual((told["stats"]["nvrtc_opens"], told["stats"]["disk_misses"]), (0, 0))
-
+class Torture(TortureCase):
     def test_processes(self):
         """All start at once on a directory that is not there; each has the keys in an order of its own."""
         expected = self.reference(KEYS)
@@ -119,7 +55,8 @@ class Torture(unittest.TestCase):
             told = [self.finish(process) for process in processes]
             self.assertEqual(entries(cache), expected)
             self.assertEqual(leftovers(cache), [])
-            self.assertGreaterEqual(sum(one["stats"]["compiles"] for one in told), len(KEYS))
+            if has_locks(cache):  # one process compiles, the others wait for it
+                self.assertEqual(sum(one["stats"]["compiles"] for one in told), len(KEYS))
             self.check_warm(cache, KEYS)
 
     def test_kills(self):
@@ -129,7 +66,7 @@ class Torture(unittest.TestCase):
         start = time.monotonic()
         self.prewarm(self.path("timed"), keys, "-j", "2")
         span = time.monotonic() - start
-        num_killed = num_kept = 0
+        num_killed = num_kept = num_left = 0
         end = time.monotonic() + 40
         for number in range(count_from_environment("GEMMJIT_TORTURE_KILLS", 60)):
             if "GEMMJIT_TORTURE_KILLS" not in os.environ and time.monotonic() > end:
@@ -150,16 +87,63 @@ class Torture(unittest.TestCase):
             told = self.prewarm(cache, keys)
             self.assertEqual(told["disk"], len(found))
             self.assertEqual(entries(cache), expected)
+            num_left += len(leftovers(cache))
+            clear = [torture_case.GEMMJIT, "cache", "clear", "-q", "--cache-dir", cache]
+            self.assertEqual(subprocess.run(clear, env=self.environment, timeout=TIMEOUT, check=False).returncode, 0)
+            self.assertEqual((entries(cache), leftovers(cache)), ({}, []))
             shutil.rmtree(cache)
-        print(f"{num_killed} killed, {num_kept} entries survived", flush=True)
+        print(f"{num_killed} killed, {num_kept} entries survived, {num_left} temporary files were left", flush=True)
         self.assertGreater(num_killed, 0)
+
+    def await_lock(self, cache, seconds):
+        """Waits until some process holds a lock; returns how long that took."""
+        start = time.monotonic()
+        while not is_locked(cache):
+            self.assertLess(time.monotonic() - start, seconds, "nobody took the lock")
+            time.sleep(0.0005)
+        return time.monotonic() - start
+
+    def test_holder(self):
+        """The process that holds the lock is killed while it compiles: another one that waits gets it at once."""
+        expected = self.reference(KEYS[:1])
+        if not has_locks(self.path("reference")):
+            self.skipTest("the file system has no locks")
+        num_killed = longest = 0
+        for number in range(20):
+            cache = self.path(f"cache{number}")
+            holder = self.start(self.command(cache, KEYS[:1]))
+            self.await_lock(cache, TIMEOUT)
+            holder.send_signal(signal.SIGSTOP)
+            if is_locked(cache) and not entries(cache):  # in time: it stays in its compile
+                longest = max(longest, self.kill_holder(holder, cache))
+                self.assertEqual((entries(cache), leftovers(cache)), (expected, []))
+                num_killed += 1
+            holder.send_signal(signal.SIGKILL)
+            holder.communicate(timeout=TIMEOUT)
+            if num_killed == 5:
+                break
+        print(f"the lock was had within {longest * 1000:.1f} ms, {num_killed} times", flush=True)
+        self.assertGreater(num_killed, 0)
+
+    def kill_holder(self, holder, cache):
+        """Returns the seconds until the waiting process had the lock."""
+        waiter = self.start(self.command(cache, KEYS[:1]))
+        time.sleep(0.5)
+        self.assertIsNone(waiter.poll(), "it waits")
+        holder.send_signal(signal.SIGKILL)
+        holder.communicate(timeout=TIMEOUT)
+        self.assertEqual(holder.returncode, -signal.SIGKILL)
+        seconds = self.await_lock(cache, 1)
+        told = self.finish(waiter)
+        self.assertEqual((told["compiled"], told["stats"]["lock_waits"]), (1, 1))
+        return seconds
 
     def test_clears(self):
         """While one process clears the cache again and again, others fill and use it. A store may be lost: a file that
         its writer has not locked yet looks like one without a writer (docs/cache_format.md). No kernel is."""
         cache = self.path("cache")
         expected = self.reference(KEYS[:2])
-        clear = [GEMMJIT, "cache", "clear", "-q", "--cache-dir", cache]
+        clear = [torture_case.GEMMJIT, "cache", "clear", "-q", "--cache-dir", cache]
         end = time.monotonic() + 5
         processes = [self.start(self.command(cache, KEYS[:2])) for _ in range(3)]
         while time.monotonic() < end:
@@ -175,19 +159,5 @@ class Torture(unittest.TestCase):
         self.assertEqual(entries(cache), expected)
 
 
-def has_nvrtc():
-    doctor = subprocess.run([GEMMJIT, "doctor", "--json", "--no-cache"], stdout=subprocess.PIPE, check=False)
-    return json.loads(doctor.stdout)["libnvrtc"]["ok"]
-
-
-def main():
-    global GEMMJIT
-    GEMMJIT = os.path.abspath(sys.argv[2])
-    if not has_nvrtc():
-        sys.exit(77)
-    suite = unittest.TestSuite([Torture("test_" + sys.argv[1])])
-    sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())
-
-
 if __name__ == "__main__":
-    main()
+    torture_case.run(Torture)
