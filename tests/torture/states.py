@@ -4,8 +4,6 @@ at most one warning says what is wrong. What needs root or mounts is skipped wit
 namespace of this process's own and end with it."""
 import ctypes
 import os
-import pathlib
-import stat
 import unittest
 
 import torture_case
@@ -53,10 +51,6 @@ class States(TortureCase):
         self.assertEqual((told["compiles"], warnings), (1, []))
         self.assertTrue(self.cubin.startswith(b"\x7fELF"))
 
-    def need_root(self):
-        if os.geteuid() != 0:
-            self.skipTest("only root becomes another user")
-
     def need_mounts(self):
         if self.why_no_mounts:
             self.skipTest(self.why_no_mounts)
@@ -69,15 +63,6 @@ class States(TortureCase):
         mount("none", path, "tmpfs", MS_NOSUID, data)
         self.addCleanup(lambda: call(LIBC.umount2, path.encode(), 2))  # 2: whatever is still open there
         return path
-
-    def as_user(self, uid):
-        """Skips the test when that user cannot run the program here."""
-        self.need_root()
-        for path in pathlib.Path(torture_case.ONE_KERNEL).parents:
-            if not os.stat(path).st_mode & stat.S_IXOTH:
-                self.skipTest(f"another user has no access to {path}")
-        os.chmod(self.folder, 0o711)
-        return {"user": uid, "group": uid, "extra_groups": []}
 
     def kernel(self, key=None, more=None, **environment):
         """Cubin, counters and warnings of a program with this environment."""

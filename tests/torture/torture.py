@@ -89,7 +89,8 @@ class Torture(TortureCase):
             self.assertEqual(entries(cache), expected)
             num_left += len(leftovers(cache))
             clear = [torture_case.GEMMJIT, "cache", "clear", "-q", "--cache-dir", cache]
-            self.assertEqual(subprocess.run(clear, env=self.environment, timeout=TIMEOUT, check=False).returncode, 0)
+            done = subprocess.run(clear, env=self.environment, capture_output=True, timeout=TIMEOUT, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertEqual((entries(cache), leftovers(cache)), ({}, []))
             shutil.rmtree(cache)
         print(f"{num_killed} killed, {num_kept} entries survived, {num_left} temporary files were left", flush=True)

@@ -3,8 +3,10 @@
 import glob
 import json
 import os
+import pathlib
 import random
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,19 @@ class TortureCase(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def need_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root becomes another user")
+
+    def as_user(self, uid):
+        """Skips the test when that user cannot run the program here."""
+        self.need_root()
+        for path in pathlib.Path(ONE_KERNEL).parents:
+            if not os.stat(path).st_mode & stat.S_IXOTH:
+                self.skipTest(f"another user has no access to {path}")
+        os.chmod(self.folder, 0o711)
+        return {"user": uid, "group": uid, "extra_groups": []}
 
     def command(self, cache, keys, *more):
         arguments = [GEMMJIT, "prewarm", "-q", "--json", "--cache-dir", cache, *more]
