@@ -20,6 +20,9 @@ enum {
     NUM_SAMPLES = 4,
     NUM_ROUNDS = 50,
     NUM_THREADS = 8,
+    NUM_MAKERS = 32,
+    NUM_READERS = 2,
+    NUM_HEALS = 200,
     NUM_KILLS = 150,
     TIMEOUT_S = 100
 };
@@ -119,6 +122,137 @@ static void processes_share_a_cold_cache(void **state)
         assert_int_equal(count_files(root.text, ""), NUM_SAMPLES + 2); /* and two stamps, no .tmp- */
     }
 }
+
+/* -- A root that many make ------------------------------------------------------------------------------- */
+
+static int make_root(pthread_barrier_t *barrier, int maker)
+{
+    const struct path root = path_format("%.4000s/deep/er/root", scratch.dir.text);
+    const struct gj_log sink = cache_log_to(&scratch.log);
+    const struct sample *sample = &samples[maker % NUM_SAMPLES];
+    gj_cache *cache = gj_cache_open(root.text, &sink);
+    CHILD_CHECK(cache);
+    pthread_barrier_wait(barrier);
+    struct gj_cache_lock lock = gj_cache_lock(cache, &sample->name); /* makes the root, too */
+    gj_cache_unlock(&lock);
+    CHILD_CHECK(gj_cache_store(cache, &sample->name, &sample->entry) > 0);
+    CHILD_CHECK(load_whole(cache, sample) == 1);
+    gj_cache_close(&cache);
+    CHILD_CHECK(atomic_load(&scratch.log.warnings) == 0);
+    return 0;
+}
+
+/* Nobody fails because another one was quicker. */
+static void processes_make_the_root_at_once(void **state)
+{
+    (void)state;
+    pid_t children[NUM_MAKERS];
+    pthread_barrier_t *barrier = make_shared_barrier(NUM_MAKERS);
+    fflush(NULL);
+    for (int i = 0; i < NUM_MAKERS; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            alarm(TIMEOUT_S);
+            _exit(make_root(barrier, i));
+        }
+    }
+    for (int i = 0; i < NUM_MAKERS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    munmap(barrier, sizeof *barrier);
+    assert_int_equal(count_files(scratch.dir.text, ".gjc"), NUM_SAMPLES);
+    assert_int_equal(count_files(scratch.dir.text, ""), NUM_SAMPLES + 1); /* and the lock's */
+}
+
+/* -- A bad entry that is replaced ------------------------------------------------------------------------ */
+
+struct healing {
+    atomic_bool is_good, is_done;
+    atomic_int num_reading, num_hit; /* readers that have loaded once, that have had a hit */
+};
+
+/* Loads again and again: refused until the writer's entry is there, and from then on a hit. */
+static int read_for_ever(struct healing *healing)
+{
+    const struct gj_log silent = {0};
+    gj_cache *cache = gj_cache_open(scratch.root.text, &silent);
+    bool was_hit = false;
+    int loads = 0;
+    CHILD_CHECK(cache);
+    while (!atomic_load(&healing->is_done)) {
+        struct gj_cache_entry entry = {0};
+        const bool must_hit = was_hit || atomic_load(&healing->is_good);
+        const enum gj_cache_result result = gj_cache_load(cache, &samples[0].name, &samples[0].entry, &entry);
+        const bool is_right = result != GJ_CACHE_HIT || sample_equals(&samples[0], &entry);
+        gj_cache_entry_free(&entry);
+        CHILD_CHECK(is_right && result != GJ_CACHE_MISS);
+        CHILD_CHECK(result == GJ_CACHE_HIT || !must_hit);
+        if (!was_hit && result == GJ_CACHE_HIT)
+            atomic_fetch_add(&healing->num_hit, 1);
+        if (loads++ == 0)
+            atomic_fetch_add(&healing->num_reading, 1);
+        was_hit = result == GJ_CACHE_HIT;
+    }
+    gj_cache_close(&cache);
+    return 0;
+}
+
+/* Until all readers have come so far; the alarm ends it when one has died. */
+static void await_readers(atomic_int *count)
+{
+    const struct timespec pause = {0, 200000};
+    while (atomic_load(count) < NUM_READERS)
+        nanosleep(&pause, NULL);
+}
+
+/* One round with readers of their own processes; whoever finds a bad entry takes nothing away. */
+static void heal_under_readers(struct healing *healing, const struct path *file)
+{
+    pid_t children[NUM_READERS];
+    atomic_store(&healing->is_good, false);
+    atomic_store(&healing->is_done, false);
+    atomic_store(&healing->num_reading, 0);
+    atomic_store(&healing->num_hit, 0);
+    write_file(file->text, "bad", 3, 0600);
+    fflush(NULL);
+    for (int i = 0; i < NUM_READERS; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            alarm(TIMEOUT_S);
+            _exit(read_for_ever(healing));
+        }
+    }
+    await_readers(&healing->num_reading);
+    assert_true(gj_cache_store(scratch.cache, &samples[0].name, &samples[0].entry) > 0);
+    atomic_store(&healing->is_good, true);
+    await_readers(&healing->num_hit);
+    atomic_store(&healing->is_done, true);
+    for (int i = 0; i < NUM_READERS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(load_whole(scratch.cache, &samples[0]), 1);
+}
+
+static void a_good_entry_is_never_removed(void **state)
+{
+    (void)state;
+    struct healing *healing =
+        mmap(NULL, sizeof *healing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(healing != MAP_FAILED);
+    assert_true(gj_cache_store(scratch.cache, &samples[0].name, &samples[0].entry) > 0);
+    const struct path file = sample_path(&scratch, &samples[0]);
+    for (int i = 0; i < NUM_HEALS; i++)
+        heal_under_readers(healing, &file);
+    munmap(healing, sizeof *healing);
+}
+
+/* -- Writers that die ------------------------------------------------------------------------------------ */
 
 static int store_for_ever(void *unused)
 {
@@ -255,6 +389,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(processes_share_a_cold_cache),
+        TEST(processes_make_the_root_at_once),
+        TEST(a_good_entry_is_never_removed),
         TEST(killed_publishers_do_no_harm),
         TEST(threads_share_a_cache),
         TEST(threads_warn_once_of_a_cause),
