@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand in an entry's place: plants.py all GEMMJIT ONE_KERNEL. A program that finds it there gets the right
+"""What may stand in an entry's place: plants.py all GEMMJIT ONE_KERNEL LOUD_CUDA. A program that finds it there gets the right
 kernel, soon and without much memory, says so once, and the next one finds the entry healed."""
 import os
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cache on machines in every state: states.py all GEMMJIT ONE_KERNEL. Each time the kernel is the right one, and
+"""The cache on machines in every state: states.py all GEMMJIT ONE_KERNEL LOUD_CUDA. Each time the kernel is the right one, and
 at most one warning says what is wrong. What needs root or mounts is skipped without them; mounts are made in a mount
 namespace of this process's own and end with it."""
 import ctypes

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes on one cache directory, killed and uncalled for: torture.py NAME GEMMJIT ONE_KERNEL.
+"""Many processes on one cache directory, killed and uncalled for: torture.py NAME GEMMJIT ONE_KERNEL LOUD_CUDA.
 
 GEMMJIT_TORTURE_ROUNDS (3) and GEMMJIT_TORTURE_KILLS (60, or as many as 40 seconds allow) say how long it goes on,
 GEMMJIT_TORTURE_SEED repeats a run."""
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -158,6 +159,36 @@ class Torture(TortureCase):
             self.finish(process, may_lose_stores=True)
         self.prewarm(cache, KEYS[:2])
         self.assertEqual(entries(cache), expected)
+
+    def test_no_gpu(self):
+        """Filling a cache and reading it opens no driver, so neither needs a GPU nor takes memory of one."""
+        self.environment["GEMMJIT_CUDA"] = torture_case.LOUD_CUDA
+        run = [torture_case.GEMMJIT, "run", "--no-cache", "--m", "8", "--n", "8", "--k", "64"]
+        process = self.start(run)
+        self.communicate(process)
+        self.assertEqual(process.returncode, -signal.SIGABRT, "who opens this driver dies")
+        cache = self.path("cache")
+        self.assertEqual(self.prewarm(cache, KEYS, "-j", "2")["compiled"], len(KEYS))
+        self.check_warm(cache, KEYS)
+
+    def test_moved(self):
+        """The installation and its cache are moved, and nothing that a build does not depend on stays the same."""
+        doctor = subprocess.run([torture_case.GEMMJIT, "doctor", "--json", "--no-cache"], env=self.environment,
+                                stdout=subprocess.PIPE, check=False)
+        self.environment["GEMMJIT_NVRTC"] = json.loads(doctor.stdout)["libnvrtc"]["path"]
+        os.makedirs(self.path("a/bin"))
+        program = shutil.copy(torture_case.GEMMJIT, self.path("a/bin/gemmjit"))
+        arguments = self.command(self.path("a/cache"), KEYS)
+        self.finish(self.start([program, *arguments[1:]]))
+        found = entries(self.path("a/cache"))
+        for data in found.values():
+            self.assertNotIn(self.folder.encode(), data)
+        os.rename(self.path("a"), self.path("b"))
+        self.environment.update(TZ="Asia/Tokyo", LC_ALL="C.UTF-8", HOME="/nonexistent", USER="nobody", TMPDIR=self.folder)
+        arguments = self.command(self.path("b/cache"), reversed(KEYS), "-j", "3")
+        told = self.finish(self.start([self.path("b/bin/gemmjit"), *arguments[1:]], cwd=self.folder))
+        self.assertEqual((told["disk"], told["compiled"], told["stats"]["nvrtc_opens"]), (len(KEYS), 0, 0))
+        self.assertEqual(entries(self.path("b/cache")), found)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import unittest
 
 GEMMJIT = None  # set by run
 ONE_KERNEL = None  # one_kernel.c
+LOUD_CUDA = None  # loud_cuda.c
 KEYS = ["tile=64x16,cluster=1x1", "tile=64x32,cluster=1x1", "tile=64x16,cluster=1x1,sched=coop",
         "d=f32.n,tile=64x16,cluster=1x1"]
 TIMEOUT = 100  # seconds: a process that takes as long hangs
@@ -130,10 +131,10 @@ def has_nvrtc():
 
 
 def run(case):
-    """The main program of a file of tests, called as FILE NAME GEMMJIT ONE_KERNEL. NAME is a test method without its
-    test_, or all. Exit status 77 without libnvrtc, or when every test was skipped."""
-    global GEMMJIT, ONE_KERNEL
-    GEMMJIT, ONE_KERNEL = (os.path.abspath(path) for path in sys.argv[2:])
+    """The main program of a file of tests, called as FILE NAME GEMMJIT ONE_KERNEL LOUD_CUDA. NAME is a test method
+    without its test_, or all. Exit status 77 without libnvrtc, or when every test was skipped."""
+    global GEMMJIT, ONE_KERNEL, LOUD_CUDA
+    GEMMJIT, ONE_KERNEL, LOUD_CUDA = (os.path.abspath(path) for path in sys.argv[2:])
     if not has_nvrtc():
         print("skipped: no libnvrtc here")
         sys.exit(77)
