@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shortages and strays: full disk, size limit, no descriptors, closed standard streams, files of others;
  * nothing partial and nothing foreign is left. */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,6 +45,18 @@ static size_t store_sample(void)
     return gj_cache_store(scratch.cache, &sample.name, &sample.entry);
 }
 
+/* Stands before the C library's: nobody lists a directory without it. */
+static int num_listings;
+
+DIR *fdopendir(int directory)
+{
+    static DIR *(*real)(int);
+    num_listings++;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "fdopendir");
+    return real(directory);
+}
+
 static void strays_are_ignored(void **state)
 {
     (void)state;
@@ -52,9 +66,12 @@ static void strays_are_ignored(void **state)
                                               i % 2 ? ".tmp-" : "x.tmp.", i);
         write_file(stray.text, "stray", 5, 0600);
     }
+    num_listings = 0;
     assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_HIT);
     assert_true(store_sample() > 0);
+    assert_int_equal(num_listings, 0);
     assert_int_equal(gj_cache_clear(scratch.cache), 1);
+    assert_true(num_listings > 0);
     assert_int_equal(count_files(scratch.root.text, ".tmp-"), 0);
     assert_int_equal(count_files(scratch.root.text, "x.tmp."), 500); /* not ours */
     assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_MISS);
@@ -202,14 +219,30 @@ static void store_works_without_streams(void **state)
     assert_int_equal(load_sample(&scratch, &sample), GJ_CACHE_HIT);
 }
 
-/* Stands before the C library's: lets something foreign into the file at the last moment. */
+/* Stands before the C library's: lets something foreign into the file at the last moment, and notes what was
+ * synced when the entry had its name and when it had not. */
 static bool is_intruding;
+static int synced_before, synced_after; /* type of file, last */
 
 int fsync(int file)
 {
+    struct stat status = {0};
+    const bool is_named = access(sample_path(&scratch, &sample).text, F_OK) == 0;
+    if (fstat(file, &status) == 0)
+        *(is_named ? &synced_after : &synced_before) = (int)(status.st_mode & S_IFMT);
     if (is_intruding && write(file, foreign, sizeof foreign - 1) < 0)
         return -1;
     return (int)syscall(SYS_fsync, file);
+}
+
+/* A name never stands for bytes that a crash can take, and does not get lost itself. */
+static void synced_before_and_after_the_rename(void **state)
+{
+    (void)state;
+    synced_before = synced_after = 0;
+    assert_true(store_sample() > 0);
+    assert_int_equal(synced_before, S_IFREG);
+    assert_int_equal(synced_after, S_IFDIR);
 }
 
 static void file_of_another_size_is_not_published(void **state)
@@ -234,6 +267,7 @@ int main(void)
         TEST(shortage_of_descriptors_is_a_miss),
         TEST(closed_streams_never_reach_an_entry),
         TEST(store_works_without_streams),
+        TEST(synced_before_and_after_the_rename),
         TEST(file_of_another_size_is_not_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
