@@ -55,15 +55,20 @@ class Tools(unittest.TestCase):
         script = os.path.join(self.folder, "tools/lint/check_links")
         self.write("docs/a.md", "# A b: c\n\n[up](../README.md) [own](#a-b-c) [web](https://nowhere.invalid/x)\n")
         self.write("README.md", "[a](docs/a.md#a-b-c) `[code](none.md)`\n\n    [code](none.md)\n")
+        self.write("tests/t.c", "static void is_there(void)\n")
+        self.write("tests/README.md", "`t.c: is_there`, `tests/t.c: is_there`\n")
         sound = self.run_python(script)
         self.assertEqual((sound.returncode, sound.stdout), (0, ""))
         self.write("docs/b.md", "\n[a](b/c.md), [b](a.md#d)\n[c](../../x)\n")
+        self.write("tests/README.md", "`t.c: is_ther`, `tests/u.c: is_there`\n")
         broken = self.run_python(script)
         self.assertEqual(broken.returncode, 1)
-        self.assertEqual(broken.stdout.splitlines()[:3],
+        self.assertEqual(broken.stdout.splitlines()[:5],
                          ["docs/b.md:2: link to b/c.md, which is not there",
                           "docs/b.md:2: link to a.md#d, a heading that is not there",
-                          "docs/b.md:3: link to ../../x, which is outside of the repository"])
+                          "docs/b.md:3: link to ../../x, which is outside of the repository",
+                          "tests/README.md:1: test is_ther, which is not in t.c",
+                          "tests/README.md:1: test in tests/u.c, which is not there"])
 
 
 if __name__ == "__main__":
