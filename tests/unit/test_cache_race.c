@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,6 +287,63 @@ static void killed_publishers_do_no_harm(void **state)
     assert_int_equal(count_files(scratch.root.text, ""), 0);
 }
 
+/* -- Temporary names that are equal -----------------------------------------------------------------------
+ */
+
+static atomic_bool is_random_frozen;
+
+/* Stands before the C library's. Without it names are the process and a counter of each cache: those of
+ * containers that share a volume are then equal. */
+ssize_t getrandom(void *data, size_t bytes, unsigned flags)
+{
+    if (!atomic_load(&is_random_frozen))
+        return syscall(SYS_getrandom, data, bytes, flags);
+    memset(data, 0, bytes);
+    return (ssize_t)bytes;
+}
+
+struct twin {
+    pthread_barrier_t *barrier;
+    int num_failed;
+};
+
+static void *store_as_twin(void *argument)
+{
+    struct twin *twin = argument;
+    const struct gj_log silent = {0};
+    for (int i = 0; i < NUM_ROUNDS; i++) {
+        const struct sample *sample = &samples[i % NUM_SAMPLES];
+        gj_cache *cache = gj_cache_open(scratch.root.text, &silent); /* counts from 0 */
+        pthread_barrier_wait(twin->barrier);
+        twin->num_failed += gj_cache_store(cache, &sample->name, &sample->entry) == 0;
+        twin->num_failed += load_whole(cache, sample) != 1;
+        pthread_barrier_wait(twin->barrier);
+        gj_cache_close(&cache);
+    }
+    return NULL;
+}
+
+static void equal_temporary_names_do_no_harm(void **state)
+{
+    (void)state;
+    pthread_t threads[NUM_THREADS];
+    struct twin twins[NUM_THREADS];
+    pthread_barrier_t barrier;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, NUM_THREADS), 0);
+    atomic_store(&is_random_frozen, true);
+    for (int i = 0; i < NUM_THREADS; i++) {
+        twins[i] = (struct twin){&barrier, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, store_as_twin, &twins[i]), 0);
+    }
+    for (int i = 0; i < NUM_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    atomic_store(&is_random_frozen, false);
+    pthread_barrier_destroy(&barrier);
+    for (int i = 0; i < NUM_THREADS; i++)
+        assert_int_equal(twins[i].num_failed, 0);
+    assert_int_equal(count_files(scratch.root.text, ""), NUM_SAMPLES);
+}
+
 /* -- Threads ----------------------------------------------------------------------------------------- */
 
 struct crew {
@@ -388,13 +447,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(processes_share_a_cold_cache),
-        TEST(processes_make_the_root_at_once),
-        TEST(a_good_entry_is_never_removed),
-        TEST(killed_publishers_do_no_harm),
-        TEST(threads_share_a_cache),
-        TEST(threads_warn_once_of_a_cause),
-        TEST(clearing_meanwhile_is_only_a_miss),
+        TEST(processes_share_a_cold_cache),     TEST(processes_make_the_root_at_once),
+        TEST(a_good_entry_is_never_removed),    TEST(killed_publishers_do_no_harm),
+        TEST(equal_temporary_names_do_no_harm), TEST(threads_share_a_cache),
+        TEST(threads_warn_once_of_a_cause),     TEST(clearing_meanwhile_is_only_a_miss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
