@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the lock of an entry, and of caches that are opened to be read only. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -203,6 +205,44 @@ static void a_planted_lock_file_is_not_used(void **state)
     assert_false(lock.waited);
 }
 
+static int lock_errno; /* what locking fails with; 0: it works */
+
+/* Stands before the C library's. */
+int fcntl(int file, int command, ...)
+{
+    va_list rest;
+    va_start(rest, command);
+    void *const argument = va_arg(rest, void *);
+    va_end(rest);
+    if (command == F_OFD_SETLK && lock_errno != 0) {
+        errno = lock_errno;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, file, command, argument);
+}
+
+/* Network file systems, and kernels without these locks: nobody waits, and all else works. */
+static void a_file_system_without_locks_costs_only_the_saving(void **state)
+{
+    (void)state;
+    static const int errors[] = {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL, EIO, ESTALE};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        const double start = gj_clock_ms();
+        lock_errno = errors[i];
+        struct gj_cache_lock lock = gj_cache_lock(scratch.cache, &sample.name);
+        const size_t stored = gj_cache_store(scratch.cache, &sample.name, &sample.entry);
+        const enum gj_cache_result result = load_sample(&scratch, &sample);
+        gj_cache_unlock(&lock);
+        lock_errno = 0;
+        assert_int_equal(lock.file, -1);
+        assert_false(lock.waited);
+        assert_true(stored > 0);
+        assert_int_equal(result, GJ_CACHE_HIT);
+        assert_in_range((long)(gj_clock_ms() - start), 0, 5000);
+        assert_int_equal(scratch.log.warnings, 0);
+    }
+}
+
 /* -- Read only ----------------------------------------------------------------------------------------- */
 
 static gj_cache *open_read_only(const char *root)
@@ -260,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stopped_holder_is_not_waited_for_for_ever, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_exclude_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_planted_lock_file_is_not_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_system_without_locks_costs_only_the_saving, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_only_cache_writes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_only_cache_that_is_not_there_is_off, set_up, tear_down),
     };
