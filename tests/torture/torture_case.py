@@ -72,8 +72,17 @@ class TortureCase(unittest.TestCase):
         return arguments
 
     def start(self, arguments, binary=False, **more):
-        return subprocess.Popen(arguments, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=not binary, **more)
+        process = subprocess.Popen(arguments, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=not binary, **more)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        """A test that failed leaves no process behind, and no stopped one."""
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
     def communicate(self, process):
         try:
