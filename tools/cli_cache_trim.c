@@ -5,32 +5,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/size_text.h"
 #include "base/utf8.h"
 #include "cache_verb.h"
 
-#define SIZE_MOST (INT64_C(1) << 50)
-
-/* A whole number with K, M, G or T behind it, powers of 1024. */
 static enum gj_status read_size(const struct cli *cli, uint64_t *bytes, gj_error **error)
 {
-    static const char units[] = "KMGT";
     const char *const text = cli->options.text[CLI_MAX_SIZE];
     if (text == NULL)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "cache trim needs --max-size SIZE");
-    const char *at = text;
-    int64_t number = 0;
-    while (*at >= '0' && *at <= '9' && number <= SIZE_MOST)
-        number = number * 10 + (*at++ - '0');
-    const char *const unit = *at ? strchr(units, *at) : NULL;
-    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    const bool is_sound = at > text && (unit ? at[1] == '\0' : *at == '\0') && number <= SIZE_MOST >> shift;
-    if (!is_sound)
-        GJ_FAIL(
-            error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE,
-            "--max-size %s: allowed is a whole number of bytes up to 1024T, with K, M, G or T behind it for "
-            "powers of 1024",
-            gj_utf8_quote(text, strlen(text)).text);
-    *bytes = (uint64_t)number << shift;
+    if (!gj_size_text_read(text, bytes))
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "--max-size %s: allowed is " GJ_SIZE_TEXT_RULE,
+                gj_utf8_quote(text, strlen(text)).text);
     return GJ_OK;
 }
 

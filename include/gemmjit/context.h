@@ -43,6 +43,10 @@ struct gj_context_params {
      * that cannot be used is left out with a warning. */
     const char *cache_remote;
     int cache_upload;
+    /* Bytes that the entries below cache_dir may have together. When a kernel is stored those go that were
+     * used least recently; a lookup never removes anything. 0: $GEMMJIT_CACHE_MAX_SIZE (such as 2G), else no
+     * bound. */
+    uint64_t cache_max_bytes;
     int no_disk_cache; /* non-zero: keep kernels in memory only; neither layers nor a remote store are read */
     int read_only;  /* non-zero: read the disk cache, write nothing into it; what is compiled stays in memory
                      */

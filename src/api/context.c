@@ -18,6 +18,7 @@ static enum gj_status open_parts(gj_context *context, const struct gj_context_pa
             .num_layers = params->num_cache_layers,
             .remote = params->cache_remote,
             .upload = params->cache_upload != 0,
+            .max_bytes = params->cache_max_bytes,
         };
         context->cache = gj_cache_open_as(&cache, &context->log);
         if (context->cache == NULL)

@@ -12,6 +12,7 @@ static const struct {
     [GJ_ENV_CACHE_LAYERS] = {"GEMMJIT_CACHE_LAYERS", "packs and directories to read besides, between colons"},
     [GJ_ENV_CACHE_REMOTE] = {"GEMMJIT_CACHE_REMOTE", "URL of a store that entries are fetched from"},
     [GJ_ENV_CACHE_UPLOAD] = {"GEMMJIT_CACHE_UPLOAD", "1: entries are also sent to that store"},
+    [GJ_ENV_CACHE_MAX_SIZE] = {"GEMMJIT_CACHE_MAX_SIZE", "most bytes of entries on disk, e.g. 2G"},
     [GJ_ENV_NVRTC] = {"GEMMJIT_NVRTC", "path of the libnvrtc to use, and no other"},
     [GJ_ENV_CUDA] = {"GEMMJIT_CUDA", "path of the libcuda to use, and no other"},
     [GJ_ENV_XDG_CACHE_HOME] = {"XDG_CACHE_HOME", "the cache is in its gemmjit folder, if no root is given"},

@@ -10,6 +10,7 @@ enum gj_env {
     GJ_ENV_CACHE_LAYERS,    /* GEMMJIT_CACHE_LAYERS: further places of entries, separated by ':' */
     GJ_ENV_CACHE_REMOTE,    /* GEMMJIT_CACHE_REMOTE: URL of a store of entries */
     GJ_ENV_CACHE_UPLOAD,    /* GEMMJIT_CACHE_UPLOAD: 1: what is compiled is sent there */
+    GJ_ENV_CACHE_MAX_SIZE,  /* GEMMJIT_CACHE_MAX_SIZE: bytes of entries that the root may have, e.g. 2G */
     GJ_ENV_NVRTC,           /* GEMMJIT_NVRTC: path of the libnvrtc to use, and no other */
     GJ_ENV_CUDA,            /* GEMMJIT_CUDA: path of the libcuda to use, and no other */
     GJ_ENV_XDG_CACHE_HOME,  /* XDG_CACHE_HOME */

@@ -35,6 +35,9 @@ struct gj_cache_params {
      * One that cannot be used is left out with a warning. */
     const char *remote;
     bool upload; /* what is stored is sent there too */
+    /* Bytes that the root's entries may have together: after each store those go that were used least
+     * recently, see gj_cache_trim. 0: what $GEMMJIT_CACHE_MAX_SIZE says, else no bound. */
+    uint64_t max_bytes;
 };
 gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj_log *log);
 void gj_cache_close(gj_cache **cache);

@@ -57,6 +57,7 @@ struct gj_cache {
     char *off_reason; /* NULL: on. Decided at open, constant afterwards */
     int off_error;
     bool read_only;
+    uint64_t max_bytes; /* 0: no bound */
     struct gj_layer *layers;
     size_t num_layers;
     gj_remote *remote; /* NULL: none */
@@ -77,6 +78,13 @@ void gj_cache_report(gj_cache *cache, const char *action, const char *subject, c
 /* The same of something in another place than the root. */
 void gj_cache_report_at(gj_cache *cache, const char *place, const char *action, const char *subject,
                         const struct gj_fault *fault);
+
+/* -- Size -------------------------------------------------------------------------------------------- */
+
+/* Sets max_bytes from params or the environment; a text that is no size is told and left out. */
+void gj_cap_open(gj_cache *cache, const struct gj_cache_params *params);
+/* After a publish: removes what is too much. */
+void gj_cap_keep(gj_cache *cache);
 
 /* -- Layers ------------------------------------------------------------------------------------------ */
 

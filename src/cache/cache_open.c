@@ -88,6 +88,7 @@ gj_cache *gj_cache_open_as(const struct gj_cache_params *params, const struct gj
     atomic_init(&cache->off_warned, false);
     atomic_init(&cache->temp_counter, 0);
     cache->read_only = params->read_only;
+    gj_cap_open(cache, params);
     if (!set_root(cache, params->root) || !gj_layers_open(cache, params->layers, params->num_layers) ||
         !gj_fetch_open(cache, params))
         gj_cache_close(&cache);

@@ -48,8 +48,10 @@ static bool keep(gj_cache *cache, const char *name, const void *data, size_t byt
     struct gj_fault fault = {0};
     if (!gj_cache_is_on(cache) || cache->read_only)
         return false;
-    if (gj_entry_publish(cache, name, data, bytes, &fault))
+    if (gj_entry_publish(cache, name, data, bytes, &fault)) {
+        gj_cap_keep(cache);
         return true;
+    }
     gj_cache_report(cache, "not stored", name, &fault);
     return false;
 }

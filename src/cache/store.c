@@ -172,7 +172,9 @@ size_t gj_cache_store(gj_cache *cache, const struct gj_cache_name *name, const s
     if (data && cache->remote)
         gj_remote_put(cache->remote, name->text, data, bytes);
     free(data);
-    if (!done && is_on)
+    if (done)
+        gj_cap_keep(cache);
+    else if (is_on)
         gj_cache_report(cache, "not stored", name->text, &fault);
     return done ? bytes : 0;
 }

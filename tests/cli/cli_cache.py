@@ -64,6 +64,38 @@ class Cache(CliCase):
         self.gemmjit("prewarm", "--key", key)
         self.assertEqual(os.stat(unused).st_mtime, before, "once a day is enough")
 
+    def bounded(self, size, *keys, jobs=1):
+        arguments = [word for key in keys for word in ("--key", key)]
+        return self.gemmjit("prewarm", "-q", "--json", "-j", str(jobs), *arguments, err="",
+                            env={"GEMMJIT_CACHE_MAX_SIZE": size}).json()
+
+    def test_bound(self):
+        """A store removes what was used least recently, a lookup nothing."""
+        for path in self.files():
+            self.age(path, 3 * DAY)
+        self.assertEqual(self.bounded("1", SMALL)["stats"]["disk_hits"], 1)
+        unused, used = self.files()
+        size = os.stat(unused).st_size + os.stat(used).st_size
+        told = self.bounded(str(size), "tile=64x16,cluster=1x1")
+        self.assertEqual((told["compiled"], told["not_stored"]), (1, 0))
+        left = self.files()
+        self.assertEqual((len(left), unused in left, used in left), (2, False, True))
+
+    def test_bound_of_many(self):
+        """Whatever is compiled, the bytes stay below the bound, and each kernel is had."""
+        keys = [f"tile=64x{n},cluster=1x1{more}" for n in range(16, 129, 16) for more in ("", ",sched=coop")]
+        told = self.bounded("64K", *keys, jobs=2)
+        self.assertEqual((told["failed"], told["stats"]["disk_write_failures"]), (0, 0))
+        self.assertLessEqual(sum(os.stat(path).st_size for path in self.files()), 65536)
+        self.assertGreater(len(self.files()), 1)
+        self.assertEqual(self.gemmjit("cache", "verify", err="").status, 0)
+
+    def test_bad_bound(self):
+        for size in ("1x", "-1", "1025T", "G"):
+            told = self.gemmjit("prewarm", "--key", SMALL, "--json", env={"GEMMJIT_CACHE_MAX_SIZE": size})
+            self.assertIn(f"gemmjit: warning: GEMMJIT_CACHE_MAX_SIZE={size} is left out: it must be a whole number",
+                          told.err)
+
     def test_foreign_files_stay(self):
         shard = os.path.dirname(self.files()[0])
         for name in ("notes", "x.gjc"):
