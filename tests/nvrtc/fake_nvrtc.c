@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libnvrtc for tests, of version FAKE_MAJOR.FAKE_MINOR: every compile succeeds with an empty image, unless
  * it is given an option that came later. FAKE_LACKS_CUBIN leaves out nvrtcGetCUBIN; FAKE_LOG is
- * what every log says. */
+ * what every log says; with FAKE_REPLAYS the image is the file that the variable FAKE_NVRTC_CUBIN names. */
 #include <nvrtc.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef FAKE_LOG
@@ -76,17 +78,41 @@ nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
     return NVRTC_SUCCESS;
 }
 
+#ifdef FAKE_REPLAYS
+/* Reads the file; its bytes go to `image` when that is not NULL. */
+static nvrtcResult replay(char *image, size_t *bytes)
+{
+    const char *const path = getenv("FAKE_NVRTC_CUBIN");
+    FILE *const file = path ? fopen(path, "rb") : NULL;
+    if (!file)
+        return NVRTC_ERROR_INTERNAL_ERROR;
+    fseek(file, 0, SEEK_END);
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    const size_t read = image ? fread(image, 1, *bytes, file) : *bytes;
+    fclose(file);
+    return read == *bytes ? NVRTC_SUCCESS : NVRTC_ERROR_INTERNAL_ERROR;
+}
+#else
+static nvrtcResult replay(char *image, size_t *bytes)
+{
+    (void)image;
+    *bytes = 0;
+    return NVRTC_SUCCESS;
+}
+#endif
+
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes)
 {
     (void)program;
-    *bytes = 0;
-    return NVRTC_SUCCESS;
+    return replay(NULL, bytes);
 }
 
 #ifndef FAKE_LACKS_CUBIN
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 {
-    (void)program, (void)cubin;
-    return NVRTC_SUCCESS;
+    size_t bytes;
+    (void)program;
+    return replay(cubin, &bytes);
 }
 #endif

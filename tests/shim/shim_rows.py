@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What network, user-space and full file systems are known for, one behaviour a test."""
+import os
+import subprocess
+
+import cli_case
+from cli_case import SMALL
+from shim_case import ShimCase, tree, without
+
+NO_LOCKS = ("ENOLCK", "ENOSYS", "EOPNOTSUPP", "EIO")
+
+
+class Rows(ShimCase):
+    def cold(self, rules, status=0, num_warnings=0):
+        self.empty()
+        return self.run_once(rules, status, num_warnings)
+
+    def warm(self, rules, status=0, num_warnings=0):
+        self.fill()
+        return self.run_once(rules, status, num_warnings)
+
+    def run_once(self, rules, status, num_warnings):
+        """The document of a prewarm below the rules, after all that must hold was checked."""
+        run = self.prewarm(rules, status=status)
+        self.assertIn("!", [met for _, met, _ in self.calls()], "the rules met nothing")
+        self.assertEqual(len(self.warnings(run[1])), num_warnings, run[1])
+        left = tree(self.cache)
+        self.check(run, rules)
+        return run[0], left
+
+    def lost(self, rules):
+        """The kernel is in memory only: counted, one warning, and nothing of it is on disk."""
+        told, left = self.cold(rules, status=1, num_warnings=1)
+        self.assertEqual((told["compiled"], told["stats"]["disk_write_failures"]), (1, 1), rules)
+        self.assertEqual(left, {}, rules)
+
+    # -- Locks -------------------------------------------------------------------------------------------
+
+    def test_no_locks(self):
+        for error in NO_LOCKS:
+            _, left = self.cold(f"lock:{error} flock:{error} unlock:{error}")
+            self.assertEqual(left, self.whole, error)
+
+    def test_many_without_locks(self):
+        """Processes that cannot lock all compile; each publishes whole entries over those of the others."""
+        self.empty()
+        command = [cli_case.GEMMJIT, "prewarm", "-q", "--json", "--key", SMALL]
+        environment = self.environment(self.shimmed("lock:ENOLCK flock:ENOLCK"))
+        running = [subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True) for _ in range(12)]
+        for process in running:
+            self.assertEqual((process.communicate(timeout=60)[1], process.returncode), ("", 0))
+        self.assertEqual(tree(self.cache), self.whole)
+        self.check_next("")
+
+    def test_interrupted_locks(self):
+        told, left = self.cold("lock:EINTR:1-5 unlock:EINTR:1-5 flock:EINTR:1-5")
+        self.assertEqual((told["stats"]["compiles"], left), (1, self.whole))
+
+    # -- Stale handles and names that are seen late ------------------------------------------------------
+
+    def test_unreadable(self):
+        told, left = self.warm("read@.gjc:EIO", num_warnings=1)
+        self.assertEqual((told["compiled"], told["stats"]["damaged_entries"]), (1, 1))
+        self.assertEqual(left, self.whole)
+
+    def test_seen_late(self):
+        """What another process just published is looked for again under the lock, or compiled once more."""
+        told, _ = self.warm("open@.gjc:ENOENT:1")
+        self.assertEqual((told["disk"], told["compiled"]), (1, 0))
+        for rules in ("open@.gjc:ENOENT", f"open@/{self.entry[3:5]}:ENOENT:1-2"):
+            told, left = self.warm(rules)
+            self.assertEqual((told["compiled"], told["stats"]["disk_misses"]), (1, 1), rules)
+            self.assertEqual(left, self.whole, rules)
+
+    # -- Names -------------------------------------------------------------------------------------------
+
+    def test_rename(self):
+        for error in ("EBUSY", "ESTALE", "EDQUOT"):
+            self.lost(f"rename:{error}")
+
+    def test_rename_whose_answer_is_lost(self):
+        told, left = self.cold("rename@.gjc:EIO/late", status=1, num_warnings=1)
+        self.assertEqual(told["stats"]["disk_write_failures"], 1)
+        self.assertEqual(list(left), [self.entry])
+
+    def test_names_of_removed_files(self):
+        """What the client of a network file system leaves in the directories is nobody's."""
+        for verb in (("trim", "--max-size=0"), ("clear",)):
+            self.fill()
+            self.under("unlink:silly readdir:unknown", "cache", *verb, status=0)
+            self.assertEqual(without(tree(self.cache), ".nfs", "compilers"), {})
+            self.assertGreater(len(tree(self.cache)), 0)
+            told = self.under("readdir:unknown", "cache", "stat", "--json", status=0).json()
+            self.assertEqual((told["entries"], told["damaged"], told["temporary"]), (0, 0, 0))
+            self.check_next("", may_have=(".nfs",))
+
+    # -- Short and interrupted transfers -----------------------------------------------------------------
+
+    def test_short(self):
+        _, left = self.cold("write:short read:short")
+        self.assertEqual(left, self.whole)
+        told, _ = self.warm("write:short read:short")
+        self.assertEqual(told["disk"], 1)
+        self.assertGreater(len([kind for kind, _, _ in self.calls() if kind == "read"]), 10)
