@@ -126,6 +126,10 @@ int gj_dir_open_in(const char *root, const char *sub, bool make, struct gj_fault
 /* The same of the cache's own root. */
 int gj_dir_open(const gj_cache *cache, const char *sub, bool make, struct gj_fault *fault);
 
+/* openat with O_CLOEXEC, asked again when a signal came or the handle was stale: so network file systems say
+ * that another host replaced the file since the name was looked up. */
+int gj_open_at(int dir, const char *name, int flags, mode_t mode);
+
 struct gj_file {
     unsigned char *data; /* malloc'ed */
     size_t bytes;

@@ -30,7 +30,7 @@ static int remove_name(int dir, const char *name)
  * that has not come to lock it yet loses this store, which it counts and survives. */
 static bool is_stale(int dir, const char *name)
 {
-    const int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const int file = gj_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     struct stat status;
     bool stale = false;
     if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()) {

@@ -44,7 +44,7 @@ int gj_dir_make_private(int parent, const char *name)
 
 static int open_no_follow(int parent, const char *name)
 {
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return gj_open_at(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
 /* Why open_no_follow failed, by errno. To the kernel a link is "not a directory" too. */

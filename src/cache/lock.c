@@ -33,7 +33,7 @@ static int open_lock_file(const gj_cache *cache)
     if (dir < 0)
         return -1;
     const int opened =
-        openat(dir, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+        gj_open_at(dir, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
     close(dir);
     const int file = opened < 0 ? -1 : gj_descriptor_move(opened);
     struct stat status;

@@ -95,7 +95,7 @@ static int compare_names(const void *a, const void *b)
 /* A descriptor of its own for opendir, which takes it over and moves its position. */
 static DIR *open_list(int dir)
 {
-    const int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int copy = gj_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
     if (!list && copy >= 0)
         close(copy);

@@ -83,10 +83,7 @@ static const char *check_records(const struct gj_pack *pack)
  * a FIFO must not make us wait for its writer. */
 static int open_trusted(const char *path, size_t *bytes, struct gj_fault *fault)
 {
-    int opened;
-    do {
-        opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    } while (opened < 0 && errno == EINTR);
+    const int opened = gj_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     const int file = opened < 0 ? -1 : gj_descriptor_move(opened);
     if (file < 0) {
         *fault = gj_fault_errno(where_pack, "cannot be opened");

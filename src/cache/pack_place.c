@@ -63,7 +63,7 @@ static bool is_within_cache(const gj_cache *cache, const char *directory, bool *
 static bool open_directory(const gj_cache *cache, const char *directory, int *dir, struct gj_fault *fault)
 {
     bool is_within = false;
-    *dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *dir = gj_open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     if (*dir < 0)
         return fail(fault, where_dir, "cannot be opened");
     if (!is_within_cache(cache, directory, &is_within))

@@ -146,7 +146,7 @@ static int open_existing(const char *root, struct gj_fault *fault)
                                    .mode = status.st_mode};
         return -1;
     }
-    const int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_link ? 0 : O_NOFOLLOW));
+    const int dir = gj_open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY | (is_link ? 0 : O_NOFOLLOW), 0);
     if (dir < 0) {
         *fault = gj_fault_errno(where_root, is_link && errno == ENOENT ? dangling : "cannot be opened");
         return -1;

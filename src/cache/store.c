@@ -26,7 +26,8 @@ static enum gj_cache_result report_damage(const struct search *search, const cha
                                           const struct gj_fault *fault)
 {
     gj_cache_report_at(search->cache, place, "not loaded", search->name, fault);
-    return gj_fault_is_shortage(fault) ? GJ_CACHE_MISS : GJ_CACHE_DAMAGED;
+    /* A file that stays stale was replaced or removed; nobody has seen that it is damaged. */
+    return gj_fault_is_shortage(fault) || fault->error == ESTALE ? GJ_CACHE_MISS : GJ_CACHE_DAMAGED;
 }
 
 /* Takes the entry over, or frees it when it is of other inputs. */

@@ -53,7 +53,7 @@ int gj_temp_create(gj_cache *cache, int dir, mode_t mode, struct gj_temp_name *n
             (void)unlinkat(dir, name->text, 0);
             return -1;
         }
-        if (errno != EEXIST && errno != EINTR)
+        if (errno != EEXIST && errno != EINTR && errno != ESTALE)
             break;
     }
     *fault = gj_fault_errno(where_temp, "cannot be made");

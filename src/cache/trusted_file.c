@@ -9,16 +9,14 @@
 
 static const char where_file[] = "the file";
 
-/* Network file systems answer so when another host replaced the file since the name was looked up. */
 enum { STALE_RETRIES = 3 };
 
-/* O_NONBLOCK: a FIFO must not make us wait for its writer. */
-static int open_file(int dir, const char *name)
+int gj_open_at(int dir, const char *name, int flags, mode_t mode)
 {
     int file = -1;
     int retries = STALE_RETRIES;
     do {
-        file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        file = openat(dir, name, flags | O_CLOEXEC, mode);
     } while (file < 0 && (errno == EINTR || (errno == ESTALE && retries-- > 0)));
     return file;
 }
@@ -71,9 +69,11 @@ static bool read_open_file(int descriptor, size_t max_bytes, struct gj_file *fil
     return false;
 }
 
-bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *file, struct gj_fault *fault)
+/* O_NONBLOCK: a FIFO must not make us wait for its writer. */
+static bool read_name(int dir, const char *name, size_t max_bytes, struct gj_file *file,
+                      struct gj_fault *fault)
 {
-    const int descriptor = open_file(dir, name);
+    const int descriptor = gj_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (descriptor < 0) {
         *fault = errno == ELOOP ? (struct gj_fault){.where = where_file, .what = "is a symbolic link"}
                                 : gj_fault_errno(where_file, "cannot be opened");
@@ -81,5 +81,14 @@ bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *f
     }
     const bool done = read_open_file(descriptor, max_bytes, file, fault);
     close(descriptor);
+    return done;
+}
+
+/* A file that another host replaces while it is open here goes stale; its name then has the new one. */
+bool gj_file_read(int dir, const char *name, size_t max_bytes, struct gj_file *file, struct gj_fault *fault)
+{
+    bool done = read_name(dir, name, max_bytes, file, fault);
+    for (int i = 0; i < STALE_RETRIES && !done && fault->error == ESTALE; i++)
+        done = read_name(dir, name, max_bytes, file, fault);
     return done;
 }

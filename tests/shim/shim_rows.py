@@ -59,6 +59,20 @@ class Rows(ShimCase):
 
     # -- Stale handles and names that are seen late ------------------------------------------------------
 
+    def test_stale_once(self):
+        """Another host replaced the file or the directory: the second look finds the new one."""
+        for rules in ("open@.gjc:ESTALE:1-3", "read@.gjc:ESTALE:1", "fstat@.gjc:ESTALE:1-3", "open@v1/compilers:ESTALE:1",
+                      "open:ESTALE:1-3"):
+            told, _ = self.warm(rules)
+            self.assertEqual((told["disk"], told["stats"]["disk_hits"], told["stats"]["damaged_entries"]), (1, 1, 0), rules)
+
+    def test_stale_for_good(self):
+        """A miss, with one warning, and not damage."""
+        for rules in ("open@.gjc:ESTALE", "read@.gjc:ESTALE", "fstat@.gjc:ESTALE"):
+            told, left = self.warm(rules, num_warnings=1)
+            self.assertEqual((told["compiled"], told["stats"]["damaged_entries"]), (1, 0), rules)
+            self.assertEqual(left, self.whole, rules)
+
     def test_unreadable(self):
         told, left = self.warm("read@.gjc:EIO", num_warnings=1)
         self.assertEqual((told["compiled"], told["stats"]["damaged_entries"]), (1, 1))
@@ -103,3 +117,11 @@ class Rows(ShimCase):
         told, _ = self.warm("write:short read:short")
         self.assertEqual(told["disk"], 1)
         self.assertGreater(len([kind for kind, _, _ in self.calls() if kind == "read"]), 10)
+
+    def test_interrupted(self):
+        for kind in ("open", "read", "write", "fsync", "close"):
+            for prepare in (self.cold, self.warm):
+                if prepare == self.cold and kind == "read" or prepare == self.warm and kind in ("write", "fsync"):
+                    continue
+                _, left = prepare(f"{kind}:EINTR:1-7")
+                self.assertEqual(left, self.whole, kind)
