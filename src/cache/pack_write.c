@@ -94,7 +94,7 @@ static bool put_in_place(const struct gj_pack_writer *writer, struct gj_fault *f
 {
     struct stat status;
     const struct gj_pack_place *place = writer->place;
-    if (!gj_temp_sync(writer->file))
+    if (!gj_temp_finish(writer->file))
         *fault = gj_fault_errno(where_pack, "cannot be synced");
     else if (fstat(writer->file, &status) != 0)
         *fault = gj_fault_errno(where_pack, "cannot be examined");
@@ -109,7 +109,7 @@ static bool put_in_place(const struct gj_pack_writer *writer, struct gj_fault *f
 
 static void end(struct gj_pack_writer *writer)
 {
-    close(writer->file); /* nothing to learn from: the data were synced, or are not wanted */
+    close(writer->file); /* nothing to learn from: the file was finished, or is not wanted */
     writer->file = -1;
     gj_strbuf_free(&writer->idx);
 }

@@ -24,7 +24,7 @@ static bool fill_temp(int file, const void *data, size_t bytes, struct gj_fault 
         *fault = gj_fault_errno(where_temp, "cannot be made private");
     else if (!gj_temp_write(file, data, bytes))
         *fault = gj_fault_errno(where_temp, "cannot be written");
-    else if (!gj_temp_sync(file))
+    else if (!gj_temp_finish(file))
         *fault = gj_fault_errno(where_temp, "cannot be synced");
     else if (fstat(file, &status) != 0)
         *fault = gj_fault_errno(where_temp, "cannot be examined");
@@ -63,7 +63,7 @@ bool gj_publish(gj_cache *cache, int dir, const char *name, const void *data, si
     const bool done = fill_temp(file, data, bytes, fault) && rename_over(dir, temp.text, name, fault);
     if (!done)
         (void)unlinkat(dir, temp.text, 0);
-    close(file); /* nothing to learn from: the data were synced */
+    close(file); /* nothing to learn from: the file was finished */
     /* The file is in place whatever this says; a crash before the directory is written is only a miss. */
     if (done)
         (void)gj_temp_sync(dir);

@@ -109,3 +109,13 @@ bool gj_temp_sync(int descriptor)
     } while (result != 0 && errno == EINTR);
     return result == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS;
 }
+
+/* Closing a copy lets the file system say what it says at a close, and the file's lock stays: it belongs to
+ * the description. Without a copy nothing is learnt. */
+bool gj_temp_finish(int file)
+{
+    if (!gj_temp_sync(file))
+        return false;
+    const int copy = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return copy < 0 || close(copy) == 0 || errno == EINTR;
+}

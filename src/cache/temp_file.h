@@ -19,6 +19,9 @@ int gj_temp_create(gj_cache *cache, int dir, mode_t mode, struct gj_temp_name *n
 bool gj_temp_write(int file, const void *data, size_t bytes);
 /* fsync of a file or a directory. False with errno; where there is none to be had, true. */
 bool gj_temp_sync(int descriptor);
+/* The same, and what a close would say: some file systems tell only then that there was no room. The file
+ * stays open. */
+bool gj_temp_finish(int file);
 
 /* In a process that runs with a standard stream closed a new file may have that stream's number, and whatever
  * the process says there would land in it: moves it out of the way. Returns -1, closed, with errno. */

@@ -57,6 +57,33 @@ class Rows(ShimCase):
         told, left = self.cold("lock:EINTR:1-5 unlock:EINTR:1-5 flock:EINTR:1-5")
         self.assertEqual((told["stats"]["compiles"], left), (1, self.whole))
 
+    # -- A full disk -------------------------------------------------------------------------------------
+
+    def test_quota(self):
+        for error in ("EDQUOT", "ENOSPC", "EIO"):
+            self.lost(f"write:{error}")
+            self.lost(f"write:short:1 write:{error}:2+")
+            self.lost(f"fsync@.tmp-:{error}")
+            self.lost(f"close@.tmp-:{error}")
+            self.lost(f"open@.tmp-:{error}")
+
+    def test_quota_that_only_close_tells(self):
+        """File systems that cannot sync answer EINVAL or ENOSYS, or nothing; the close is what counts there."""
+        for answer in ("EINVAL", "ENOSYS", "EOPNOTSUPP"):
+            self.lost(f"fsync:{answer} close@.tmp-:EDQUOT")
+            self.cold(f"fsync:{answer}")
+
+    def test_quota_for_a_pack(self):
+        pack = os.path.join(self.place, "x.gjp")
+        for rules in ("write:EDQUOT", "fsync@.tmp-:EDQUOT", "close@.tmp-:EDQUOT", "rename:EBUSY"):
+            self.fill()
+            with open(pack, "w", encoding="utf-8") as file:
+                file.write("old")
+            told = self.under(rules, "cache", "pack", pack, status=1).err
+            self.assertRegex(told, r"^gemmjit: [^\n]* cannot be written: the pack cannot be [^\n]*\n$")
+            self.assertEqual(sorted(os.listdir(self.place)), ["cache", "x.gjp"])
+            self.assertEqual(os.path.getsize(pack), 3)
+
     # -- Stale handles and names that are seen late ------------------------------------------------------
 
     def test_stale_once(self):
