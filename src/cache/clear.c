@@ -27,14 +27,15 @@ static int remove_name(int dir, const char *name)
 }
 
 /* A publisher locks its temporary file until the rename; the kernel unlocks it when the publisher dies. One
- * that has not come to lock it yet loses this store, which it counts and survives. */
+ * that has not come to lock it yet loses this store, which it counts and survives. A shared lock asks the
+ * same: NFS gives an exclusive one only to who can write. */
 static bool is_stale(int dir, const char *name)
 {
     const int file = gj_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     struct stat status;
     bool stale = false;
     if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        if (flock(file, LOCK_SH | LOCK_NB) == 0)
             stale = true;
         else
             stale = errno != EWOULDBLOCK && time(NULL) - status.st_mtime > STALE_SECONDS;

@@ -18,9 +18,10 @@ static bool fill_temp(int file, const void *data, size_t bytes, struct gj_fault 
 {
     /* Held until the rename is done, so that gj_cache_clear can tell a live file from a dead writer's. Where
      * there are no locks the file is told by its age. */
-    (void)flock(file, LOCK_EX | LOCK_NB);
+    while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EINTR)
+        ;
     struct stat status;
-    if (fchmod(file, 0600) != 0 && errno != EPERM && errno != ENOTSUP)
+    if (fchmod(file, 0600) != 0 && errno != EPERM && errno != ENOTSUP && errno != ENOSYS)
         *fault = gj_fault_errno(where_temp, "cannot be made private");
     else if (!gj_temp_write(file, data, bytes))
         *fault = gj_fault_errno(where_temp, "cannot be written");

@@ -56,6 +56,7 @@ class Rows(ShimCase):
     def test_interrupted_locks(self):
         told, left = self.cold("lock:EINTR:1-5 unlock:EINTR:1-5 flock:EINTR:1-5")
         self.assertEqual((told["stats"]["compiles"], left), (1, self.whole))
+        self.assertIn(("flock", "-"), [call[:2] for call in self.calls()], "asked again until it was locked")
 
     # -- A full disk -------------------------------------------------------------------------------------
 
@@ -125,6 +126,15 @@ class Rows(ShimCase):
         self.assertEqual(told["stats"]["disk_write_failures"], 1)
         self.assertEqual(list(left), [self.entry])
 
+    def test_leftovers(self):
+        """What cannot be removed after a failure is no entry, and goes with the next clear."""
+        self.empty()
+        rules = "write:EDQUOT unlink:EBUSY"
+        self.check(self.prewarm(rules, status=1), rules, may_have=(".tmp-",))
+        self.assertEqual(len(tree(self.cache)), 4)
+        self.under("flock:nfs", "cache", "clear", status=0)
+        self.assertEqual(tree(self.cache), {}, "an exclusive lock on NFS needs a descriptor that can write")
+
     def test_names_of_removed_files(self):
         """What the client of a network file system leaves in the directories is nobody's."""
         for verb in (("trim", "--max-size=0"), ("clear",)):
@@ -135,6 +145,11 @@ class Rows(ShimCase):
             told = self.under("readdir:unknown", "cache", "stat", "--json", status=0).json()
             self.assertEqual((told["entries"], told["damaged"], told["temporary"]), (0, 0, 0))
             self.check_next("", may_have=(".nfs",))
+
+    def test_no_modes(self):
+        for error in ("ENOSYS", "EPERM", "EOPNOTSUPP"):
+            _, left = self.cold(f"chmod:{error}")
+            self.assertEqual(left, self.whole)
 
     # -- Short and interrupted transfers -----------------------------------------------------------------
 
