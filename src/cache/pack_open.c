@@ -107,7 +107,9 @@ static int open_trusted(const char *path, size_t *bytes, struct gj_fault *fault)
 
 static bool map_and_check(struct gj_pack *pack, struct gj_fault *fault)
 {
-    void *const data = mmap(NULL, pack->bytes, PROT_READ, MAP_SHARED, pack->file, 0);
+    void *data = mmap(NULL, pack->bytes, PROT_READ, MAP_SHARED, pack->file, 0);
+    if (data == MAP_FAILED && errno == ENODEV) /* file systems in user space may have private mappings only */
+        data = mmap(NULL, pack->bytes, PROT_READ, MAP_PRIVATE, pack->file, 0);
     if (data == MAP_FAILED) {
         *fault = gj_fault_errno(where_pack, "cannot be mapped");
         return false;

@@ -11,12 +11,13 @@
 
 enum shim_action {
     SHIM_PASS,
-    SHIM_FAIL,    /* nothing is done, errno is error */
-    SHIM_LATE,    /* it is done, and errno is error: the answer was lost */
-    SHIM_SHORT,   /* fewer bytes than asked for */
-    SHIM_UNKNOWN, /* the kind of what is listed is not told */
-    SHIM_SILLY,   /* the name becomes .nfs..., as of a file that is open elsewhere */
-    SHIM_NFS,     /* an exclusive lock needs a descriptor that can write */
+    SHIM_FAIL,     /* nothing is done, errno is error */
+    SHIM_LATE,     /* it is done, and errno is error: the answer was lost */
+    SHIM_SHORT,    /* fewer bytes than asked for */
+    SHIM_UNKNOWN,  /* the kind of what is listed is not told */
+    SHIM_SILLY,    /* the name becomes .nfs..., as of a file that is open elsewhere */
+    SHIM_UNSHARED, /* no mapping that is shared */
+    SHIM_NFS,      /* an exclusive lock needs a descriptor that can write */
 };
 
 struct shim_verdict {

@@ -66,12 +66,19 @@ MOVE_WRAP("write", pwrite64, (int file, const void *data, size_t bytes, off64_t 
 FILE_WRAP(ssize_t, "read", readv, (int file, const struct iovec *parts, int count), (file, parts, count))
 FILE_WRAP(ssize_t, "write", writev, (int file, const struct iovec *parts, int count), (file, parts, count))
 
-SHIM_WRAP(void *, MAP_FAILED, "mmap", file, "", mmap,
-          (void *at, size_t bytes, int access, int flags, int file, off_t offset),
-          (at, bytes, access, flags, file, offset))
-SHIM_WRAP(void *, MAP_FAILED, "mmap", file, "", mmap64,
-          (void *at, size_t bytes, int access, int flags, int file, off64_t offset),
-          (at, bytes, access, flags, file, offset))
+#define MAP_WRAP(symbol, offset_type)                                                          \
+    void *symbol(void *at, size_t bytes, int access, int flags, int file, offset_type offset)  \
+    {                                                                                          \
+        const struct shim_verdict verdict = shim_judge("mmap", file, "");                      \
+        const int is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;                               \
+        if (verdict.action == SHIM_FAIL || (verdict.action == SHIM_UNSHARED && is_shared))     \
+            return (errno = verdict.action == SHIM_FAIL ? verdict.error : ENODEV, MAP_FAILED); \
+        void *(*next)(void *, size_t, int, int, int, offset_type);                             \
+        shim_find(#symbol, &next);                                                             \
+        return next(at, bytes, access, flags, file, offset);                                   \
+    }
+MAP_WRAP(mmap, off_t)
+MAP_WRAP(mmap64, off64_t)
 
 /* -- Locking ----------------------------------------------------------------------------------------- */
 

@@ -167,3 +167,15 @@ class Rows(ShimCase):
                     continue
                 _, left = prepare(f"{kind}:EINTR:1-7")
                 self.assertEqual(left, self.whole, kind)
+
+    # -- Packs -------------------------------------------------------------------------------------------
+
+    def test_private_mapping_only(self):
+        """Some file systems in user space cannot map a file that is to be shared."""
+        pack = os.path.join(self.place, "x.gjp")
+        self.fill()
+        self.gemmjit("cache", "pack", pack)
+        env = {**self.shimmed("mmap:unshared open@x.gjp:EINTR:1-5"), "GEMMJIT_CACHE_LAYERS": pack,
+               "GEMMJIT_CACHE_DIR": os.path.join(self.place, "other")}
+        told = self.gemmjit("prewarm", "--json", "-q", "--key", SMALL, env=env, err="").json()
+        self.assertEqual((told["disk"], told["stats"]["layer_hits"]), (1, 1))

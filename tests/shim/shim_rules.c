@@ -34,7 +34,11 @@ static struct {
 static const struct {
     const char *name;
     enum shim_action action;
-} actions[] = {{"short", SHIM_SHORT}, {"unknown", SHIM_UNKNOWN}, {"silly", SHIM_SILLY}, {"nfs", SHIM_NFS}};
+} actions[] = {{"short", SHIM_SHORT},
+               {"unknown", SHIM_UNKNOWN},
+               {"silly", SHIM_SILLY},
+               {"nfs", SHIM_NFS},
+               {"unshared", SHIM_UNSHARED}};
 
 static const struct {
     const char *name;
