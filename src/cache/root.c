@@ -107,12 +107,16 @@ bool gj_root_can_make(const char *root, struct gj_fault *fault)
     struct stat status;
     bool can = false;
     char *path = strdup(root);
-    if (path && lstat(path, &status) == 0) { /* mkdir would refuse */
-        *fault = (struct gj_fault){.where = where_root, .what = dangling};
-        free(path);
-        return false;
+    if (path && lstat(path, &status) == 0) {
+        if (S_ISLNK(status.st_mode)) { /* mkdir would refuse */
+            *fault = (struct gj_fault){.where = where_root, .what = dangling};
+            free(path);
+            return false;
+        }
+        /* Another process has made it since, or this host sees it only now. */
+        can = faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
     }
-    for (size_t length = path ? strlen(path) : 0; path && errno == ENOENT && length > 0;) {
+    for (size_t length = path ? strlen(path) : 0; path && !can && errno == ENOENT && length > 0;) {
         length = parent_length(path, length);
         path[length] = '\0';
         if (length > 0 && stat(path, &status) == 0) {

@@ -115,6 +115,12 @@ class Rows(ShimCase):
             self.assertEqual((told["compiled"], told["stats"]["disk_misses"]), (1, 1), rules)
             self.assertEqual(left, self.whole, rules)
 
+    def test_root_seen_late(self):
+        """The root that another process makes meanwhile is there when it is looked at again."""
+        for rules in ("stat:ENOENT:1", "stat:ENOENT:1-2", "stat:ENOENT:1-3", "open:ENOENT:1", "open:ENOENT:1-2", "open@v1:ENOENT:1-4"):
+            told, left = self.warm(rules)
+            self.assertEqual((told["disk"] + told["compiled"], left), (1, self.whole), rules)
+
     # -- Names -------------------------------------------------------------------------------------------
 
     def test_rename(self):
