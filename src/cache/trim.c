@@ -54,8 +54,11 @@ static bool gather_shard(void *user, int dir, const char *shard)
     bool done = true;
     for (size_t i = 0; i < names.count && done; i++) {
         struct stat status;
-        if (strcmp(gj_name_shard(names.names[i]).text, shard) == 0 &&
-            fstatat(dir, names.names[i], &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
+        if (strcmp(gj_name_shard(names.names[i]).text, shard) != 0)
+            continue;
+        if (fstatat(dir, names.names[i], &status, AT_SYMLINK_NOFOLLOW) != 0)
+            done = errno == ENOENT; /* removed since it was listed */
+        else if (S_ISREG(status.st_mode))
             done = add_candidate(trimming, names.names[i], &status);
     }
     const int error = errno;

@@ -152,6 +152,15 @@ class Rows(ShimCase):
             self.assertEqual((told["entries"], told["damaged"], told["temporary"]), (0, 0, 0))
             self.check_next("", may_have=(".nfs",))
 
+    def test_trim_that_cannot_examine(self):
+        """What was not looked at is not passed over in silence."""
+        for error in ("EIO", "ESTALE"):
+            self.fill()
+            told = self.under(f"stat@.gjc:{error}:1", "cache", "trim", "--max-size=0", status=1).err
+            self.assertRegex(told, r"^gemmjit: warning: [^\n]* not trimmed: [^\n]*\n"
+                                   r"gemmjit: the cache in [^\n]* cannot be trimmed: [^\n]*\n$")
+            self.assertEqual(tree(self.cache), self.whole)
+
     def test_no_modes(self):
         for error in ("ENOSYS", "EPERM", "EOPNOTSUPP"):
             _, left = self.cold(f"chmod:{error}")
