@@ -63,6 +63,7 @@ class ShimCase(CliCase):
         (entry,) = [data for name, data in contents(self.path("real")).items() if name.endswith(".gjc")]
         with open(self.path("cubin"), "wb") as file:
             file.write(entry[-int.from_bytes(entry[16:24], "little"):])
+        self.more = {}  # of the environment of what runs below the shim
         self.compiler = {"GEMMJIT_NVRTC": REPLAYING_NVRTC, "FAKE_NVRTC_CUBIN": self.path("cubin")}
         self.prewarm()
         self.contents = contents(self.cache)
@@ -86,7 +87,8 @@ class ShimCase(CliCase):
     # -- Running -----------------------------------------------------------------------------------------
 
     def shimmed(self, rules):
-        return {"LD_PRELOAD": SHIM, "SHIM_DIR": self.place, "SHIM_LOG": self.log, "SHIM_RULES": rules, **self.compiler}
+        return {"LD_PRELOAD": SHIM, "SHIM_DIR": self.place, "SHIM_LOG": self.log, "SHIM_RULES": rules, **self.compiler,
+                **self.more}
 
     def calls(self):
         """(kind, whether a rule met it, path) of each call of the last run."""
