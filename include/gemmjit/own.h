@@ -7,8 +7,8 @@
  * gate, float up, float g, float *dgate, float *dup, float *y)
  *
  * The source is CUDA C++ and is compiled as it is, in a namespace of its own; helper functions may stand
- * beside f. No preprocessor directive: it would act on the kernel too. Everything here is pure; safe from any
- * thread. */
+ * beside f. No preprocessor directive: it would act on the kernel too. No line ends in a backslash, which
+ * could hide one, and no comment or brace stays open. Everything here is pure; safe from any thread. */
 #ifndef GEMMJIT_OWN_H
 #define GEMMJIT_OWN_H
 

@@ -72,6 +72,31 @@ static void bad_input_is_named(void **state)
     assert_refused("f", "char c = '{'; char d = '\\''; const char *s = \"}\\\"\"; // }\n/* {\n */ }", NULL,
                    "own:3: braces do not match");
     assert_refused("f", leaky, "", "name of its file");
+    /* what a compiler sees otherwise than line by line */
+    assert_refused("f", "// \\\n/*\n#define x 1\n// */", "x.cu", "x.cu:1: ends in a backslash");
+    assert_refused("f", "\n%\\ \r\n:define x 1", "x.cu", "x.cu:2: ends in a backslash");
+    assert_refused("f", "int x; // \\", "x.cu", "x.cu:1: ends in a backslash");
+    assert_refused("f", "auto s = R\"(\"/*)\";\n#define x 1\n/* */", "x.cu",
+                   "x.cu:2: a preprocessor directive");
+    assert_refused("f", "int x = 1'0; } namespace y { // '", "x.cu", "x.cu:1: braces do not match");
+    assert_refused("f", "int x;\n%> namespace y <%", "x.cu", "x.cu:2: braces do not match");
+    assert_refused("f", "int x;\n/* } ", "x.cu", "x.cu:2: a comment or a raw text does not end");
+    assert_refused("f", "int x;\nauto s = u8R\"a()b\";", "x.cu",
+                   "x.cu:2: a comment or a raw text does not end");
+}
+
+static void texts_and_numbers_hide_nothing(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {
+        "float f(float x) { return 1'000.0f * x + 0x1'0p-1'0f; }",
+        "auto s = R\"x(}\n#\" )\" )x\"; auto t = LR\"()\"; auto u = xR\"(\"; auto v = .5e+1'0;",
+        "auto s = /**/\"{\"\"{\" u8\"{\";",
+        "float f(float x) <% return x % 2 <1%>",
+    };
+    struct gj_own_id id;
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
+        assert_int_equal(gj_own_identify(&(struct gj_own){"f", sources[i], NULL}, &id, NULL), GJ_OK);
 }
 
 static void definition_is_found(void **state)
@@ -128,9 +153,8 @@ static void context_knows_what_was_added(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(id_is_of_name_and_source),
-        cmocka_unit_test(bad_input_is_named),
-        cmocka_unit_test(definition_is_found),
+        cmocka_unit_test(id_is_of_name_and_source),       cmocka_unit_test(bad_input_is_named),
+        cmocka_unit_test(texts_and_numbers_hide_nothing), cmocka_unit_test(definition_is_found),
         cmocka_unit_test(context_knows_what_was_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
