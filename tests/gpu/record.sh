@@ -37,7 +37,7 @@ sanitize() {
 {
     echo '# Verification'
     echo
-    echo 'Written by `tests/gpu/record.sh`; what each program does stands at the top of its source.'
+    echo 'Written by `tests/gpu/record.sh`, the last section by `tools/fuzz`; what each program does stands at the top of its source.'
     echo
     echo '## Keys, exact'
     echo
