@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a model's problems: gj_key_choose, which is what gj_gemm asks, is asked for every single M, so
- * nothing needs to be known of how it chooses. (54 us a choice, 2 cores without a GPU, 2026-12-01: 0.9 s for
- * the 16384 of one problem.) */
+/* The keys of a model's problems: the choice of gj_gemm is made for every single M, so nothing needs to be
+ * known of how it chooses. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
+#include "plan/choose.h"
 
 struct choosing {
     struct model *model;
@@ -46,13 +46,15 @@ static enum gj_status add_key(struct model_problem *problem, const struct gj_key
 static enum gj_status choose_keys(const struct model *model, struct model_problem *problem, gj_error **error)
 {
     size_t capacity = 0;
-    struct gj_key key, last = {0};
+    const struct gj_key *last = NULL;
+    struct gj_candidates candidates;
+    gj_candidates_list(&problem->problem, (int)model->num_sms, &candidates);
+    if (candidates.count == 0)
+        return gj_candidates_fail(&problem->problem, error);
     for (int64_t m = 1; m <= model->m_max; m++) {
-        GJ_TRY(
-            gj_key_choose(&problem->problem, m, problem->n, problem->k, 1, (int)model->num_sms, &key, error));
-        if (problem->num_keys > 0 && is_same_key(&key, &last))
-            continue;
-        GJ_TRY(add_key(problem, &key, &capacity, error));
+        const struct gj_key *const key = gj_candidates_choose(&candidates, m, problem->n, problem->k, 1);
+        if (key != last)
+            GJ_TRY(add_key(problem, key, &capacity, error));
         last = key;
     }
     return GJ_OK;

@@ -14,7 +14,6 @@
 #include "plan/choose.h"
 
 #define DEFAULT_SMS 132
-#define CANDIDATES_MAX 1024
 
 static double ceil_div(double a, double b)
 {
@@ -57,40 +56,55 @@ static double modelled_cycles(const struct gj_key *key, int64_t m, int64_t n, in
     return ceil_div(tiles, slots) * ((tensor > load ? tensor : load) + exposed_per_tile(key)) + per_launch;
 }
 
-/* A config and what the model says of it. */
-struct candidate {
-    struct gj_key key;
+/* A candidate and what the model says of it. */
+struct ranked {
     double cycles;
-    size_t order; /* of enumeration, which decides between equals */
+    size_t index; /* decides between equals */
 };
 
-static int compare_candidates(const void *x, const void *y)
+static int compare_ranked(const void *x, const void *y)
 {
-    const struct candidate *const a = x, *const b = y;
+    const struct ranked *const a = x, *const b = y;
     if (a->cycles < b->cycles || a->cycles > b->cycles)
         return a->cycles < b->cycles ? -1 : 1;
-    return (a->order > b->order) - (a->order < b->order);
+    return (a->index > b->index) - (a->index < b->index);
 }
 
-/* The configs that may be chosen, in the order of enumeration; how many there are. */
-static size_t list_candidates(const struct gj_key *problem, int num_sms, struct gj_key *keys)
+void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_candidates *candidates)
 {
     struct gj_key plain = *problem;
+    struct gj_key *const keys = candidates->keys;
     plain.tiles = GJ_TILES_STATIC;
     plain.swap_ab = GJ_SWAP_AB_NO;
-    size_t count = gj_keys_enumerate(&plain, keys, CANDIDATES_MAX), kept = 0;
-    if (count > CANDIDATES_MAX)
-        count = CANDIDATES_MAX;
+    size_t count = gj_keys_enumerate(&plain, keys, GJ_CANDIDATES_MAX);
+    if (count > GJ_CANDIDATES_MAX)
+        count = GJ_CANDIDATES_MAX;
+    candidates->num_sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
+    candidates->count = 0;
     for (size_t i = 0; i < count; i++) {
         /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
         const int cluster_size = keys[i].cluster_m * keys[i].cluster_n;
-        if (cluster_size <= 2 && cluster_size <= num_sms)
-            keys[kept++] = keys[i];
+        if (cluster_size <= 2 && cluster_size <= candidates->num_sms)
+            keys[candidates->count++] = keys[i];
     }
-    return kept;
 }
 
-static enum gj_status fail_refused(const struct gj_key *problem, gj_error **error)
+const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates, int64_t m, int64_t n,
+                                          int64_t k, int64_t batch)
+{
+    size_t best = 0;
+    double best_cycles = 0;
+    for (size_t i = 0; i < candidates->count; i++) {
+        const double cycles = modelled_cycles(&candidates->keys[i], m, n, k, batch, candidates->num_sms);
+        if (i == 0 || cycles < best_cycles) {
+            best = i;
+            best_cycles = cycles;
+        }
+    }
+    return &candidates->keys[best];
+}
+
+enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error)
 {
     const struct gj_key config = gj_key_default();
     struct gj_key refused = *problem;
@@ -107,35 +121,25 @@ static enum gj_status fail_refused(const struct gj_key *problem, gj_error **erro
 enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch,
                              int num_sms, struct gj_key *key, gj_error **error)
 {
-    struct gj_key candidates[CANDIDATES_MAX];
-    const int sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
-    const size_t count = list_candidates(problem, sms, candidates);
-    if (count == 0)
-        return fail_refused(problem, error);
-    size_t best = 0;
-    double best_cycles = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double cycles = modelled_cycles(&candidates[i], m, n, k, batch, sms);
-        if (i == 0 || cycles < best_cycles) {
-            best = i;
-            best_cycles = cycles;
-        }
-    }
-    *key = candidates[best];
+    struct gj_candidates candidates;
+    gj_candidates_list(problem, num_sms, &candidates);
+    if (candidates.count == 0)
+        return gj_candidates_fail(problem, error);
+    *key = *gj_candidates_choose(&candidates, m, n, k, batch);
     return GJ_OK;
 }
 
 size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,
                     struct gj_key *keys, size_t capacity)
 {
-    struct gj_key listed[CANDIDATES_MAX];
-    struct candidate ranked[CANDIDATES_MAX];
-    const int sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
-    const size_t count = list_candidates(problem, sms, listed);
-    for (size_t i = 0; i < count; i++)
-        ranked[i] = (struct candidate){listed[i], modelled_cycles(&listed[i], m, n, k, batch, sms), i};
-    qsort(ranked, count, sizeof *ranked, compare_candidates);
-    for (size_t i = 0; i < count && i < capacity; i++)
-        keys[i] = ranked[i].key;
-    return count;
+    struct gj_candidates candidates;
+    struct ranked ranked[GJ_CANDIDATES_MAX];
+    gj_candidates_list(problem, num_sms, &candidates);
+    for (size_t i = 0; i < candidates.count; i++)
+        ranked[i] =
+            (struct ranked){modelled_cycles(&candidates.keys[i], m, n, k, batch, candidates.num_sms), i};
+    qsort(ranked, candidates.count, sizeof *ranked, compare_ranked);
+    for (size_t i = 0; i < candidates.count && i < capacity; i++)
+        keys[i] = candidates.keys[ranked[i].index];
+    return candidates.count;
 }

@@ -5,6 +5,21 @@
 
 #include <gemmjit/launch.h>
 
+/* The configs that a choice for a problem is made of, for who chooses for many extents: listing them takes
+ * longer than choosing. */
+#define GJ_CANDIDATES_MAX 1024
+struct gj_candidates {
+    size_t count; /* 0: the problem is refused */
+    int num_sms;
+    struct gj_key keys[GJ_CANDIDATES_MAX];
+};
+void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_candidates *candidates);
+/* The one that gj_key_choose takes; there is at least one. */
+const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates, int64_t m, int64_t n,
+                                          int64_t k, int64_t batch);
+/* Why a problem has none: as gj_key_choose fails. */
+enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error);
+
 /* All configs that gj_key_choose considers, the one that it takes first. Writes at most capacity keys and
  * returns how many there are; 0: the problem is refused. */
 size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,

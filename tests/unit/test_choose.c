@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "plan/choose.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define EXTENT_MAX INT64_C(2147479551) /* cuda/args.h */
 
@@ -115,6 +117,29 @@ static void the_choice_depends_on_its_arguments_only(void **state)
         const struct gj_key again = choose(&other_config, extents[i], 4096, 4096, 1, 132);
         assert_memory_equal(&again, &first[i], sizeof again);
     }
+}
+
+/* The ranking begins with the choice, and holds every candidate once. */
+static void the_choice_ranks_first(void **state)
+{
+    (void)state;
+    const struct gj_key problem = gj_key_default();
+    static struct gj_key ranked[GJ_CANDIDATES_MAX];
+    for (int64_t m = 1; m <= 8192; m = 3 * m + 1) {
+        struct gj_key chosen;
+        const size_t count = gj_keys_rank(&problem, m, 4096, 1024, 1, 132, ranked, GJ_CANDIDATES_MAX);
+        assert_in_range(count, 100, GJ_CANDIDATES_MAX);
+        assert_int_equal(gj_key_choose(&problem, m, 4096, 1024, 1, 132, &chosen, NULL), GJ_OK);
+        assert_memory_equal(&ranked[0], &chosen, sizeof chosen);
+        for (size_t i = 1; i < count; i++)
+            assert_memory_not_equal(&ranked[i], &chosen, sizeof chosen);
+        struct gj_key few[3];
+        assert_int_equal(gj_keys_rank(&problem, m, 4096, 1024, 1, 132, few, 3), count);
+        assert_memory_equal(few, ranked, sizeof few);
+    }
+    struct gj_key refused = problem;
+    refused.batch = GJ_BATCH_VARLEN_M;
+    assert_int_equal(gj_keys_rank(&refused, 1, 8, 8, 1, 132, ranked, GJ_CANDIDATES_MAX), 0);
 }
 
 static void no_number_of_sms_means_132(void **state)
@@ -250,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_extent_gives_an_accepted_key),
         cmocka_unit_test(the_choice_depends_on_its_arguments_only),
+        cmocka_unit_test(the_choice_ranks_first),
         cmocka_unit_test(no_number_of_sms_means_132),
         cmocka_unit_test(any_number_of_sms_will_do),
         cmocka_unit_test(few_configs_per_weight_matrix),
