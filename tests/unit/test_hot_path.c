@@ -24,7 +24,7 @@ static const char *library;
 static struct fake_cuda *fake;
 static struct kernels kernels;
 static struct fake_stream stream = {.device = 0};
-static int num_forbidden; /* calls that a hot path must not make */
+static _Thread_local int num_forbidden; /* of this thread: calls that a hot path must not make */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
