@@ -161,11 +161,11 @@ static int count_of(const char *at, const char *end, char wanted)
 
 static void cut_paragraphs(const struct gj_lines *lines, struct gj_paragraphs *out)
 {
-    const char *at = lines->text.text;
+    const char *at = lines->text.text, *const stop = at + lines->text.length;
     int depth = 0;
     bool in_block = false, open = false;
     for (size_t i = 0; i < lines->count; i++) {
-        const char *const end = strchr(at, '\n');
+        const char *const end = memchr(at, '\n', (size_t)(stop - at));
         const bool blank = end == at;
         if (blank && depth == 0) {
             open = false;

@@ -11,14 +11,6 @@
 
 #include "base/utf8.h"
 
-/* Asked for by ASan where it is linked in: string functions then look at the whole string. */
-const char *__asan_default_options(void);
-
-const char *__asan_default_options(void)
-{
-    return "strict_string_checks=1";
-}
-
 _Noreturn void fuzz_fail(const char *file, int line, const char *condition)
 {
     fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, condition);

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "generate/expand.h"
-#include "generate/unit.h"
 #include "template_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -321,33 +320,6 @@ static void a_missing_root_is_an_error(void **state)
     gj_lines_free(&lines);
 }
 
-/* Texts that an unfinished edit may leave behind: a unit or an error, never a crash. */
-static void odd_templates_are_survived(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {
-        "",
-        "\n",
-        "}}}}\n\n{{{{\n",
-        "struct\n\nstruct \n\nstruct alignas(\n\nstruct alignas(64\n\nstruct alignas(64)\n",
-        "DEVICE\n\nDEVICE \n\nDEVICE (\n\nDEVICE x\n\ntemplate <\n\ntemplate <int a> DEVICE (\n",
-        "/* never closed\n\nint a;\n",
-        "// { \n\nint a; /* } */\n",
-        "int TILE_M2, _TILE_M, TILE_M;",
-    };
-    const struct gj_key key = gj_key_default();
-    struct gj_plan plan;
-    gj_plan_make(&key, &plan);
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        const struct gj_asset asset = {MAIN, texts[i], strlen(texts[i])};
-        const struct gj_assets assets = {&asset, 1};
-        struct gj_unit unit = {0};
-        const enum gj_status status = gj_unit_make(&plan, &assets, NULL, &unit, NULL);
-        assert_true(status == GJ_OK || status == GJ_ERR_GENERATE);
-        gj_unit_free(&unit);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,7 +335,6 @@ int main(void)
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(zero_bytes_are_survived),
         cmocka_unit_test(a_missing_root_is_an_error),
-        cmocka_unit_test(odd_templates_are_survived),
     };
     return cmocka_run_group_tests_name("expand_errors", tests, NULL, NULL);
 }
