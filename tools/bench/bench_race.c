@@ -6,7 +6,7 @@
 /* In a process that held 1500 kernel nodes of graphs or more, every node of later graphs took 0.35 us longer
  * (H200, 2026-11-30). All arms together stay below. */
 #define NODES_MAX 1000
-#define LAUNCHES_MIN 4
+#define LAUNCHES_MIN 2
 #define LAUNCHES_MAX 200
 #define REPEATS_MAX 2000
 
@@ -16,11 +16,17 @@ struct marks {
 
 /* -- Graphs -------------------------------------------------------------------------------------------- */
 
-/* Launches of one graph: a whole number of turns of the sets where that is possible. */
-static int count_launches(const struct bench_result *result, int num_sets)
+/* Launches of one graph: a whole number of turns of the sets where that is possible, and no more than take a
+ * train's time at 10^15 operations per second. */
+static int count_launches(const struct bench *bench, const struct bench_result *result, int num_sets)
 {
+    const struct bench_shape *const shape = &result->shape;
+    const double operations = 2.0 * (double)(shape->m * shape->n) * (double)(shape->k * shape->batch);
+    const double per_train = (double)bench->train_ms * 1e12 / (operations > 1 ? operations : 1);
+    const int most = per_train < LAUNCHES_MAX ? (int)per_train : LAUNCHES_MAX;
     int launches = NODES_MAX / result->num_arms;
-    launches = launches > LAUNCHES_MAX ? LAUNCHES_MAX : launches < LAUNCHES_MIN ? LAUNCHES_MIN : launches;
+    launches = launches > most ? most : launches;
+    launches = launches < LAUNCHES_MIN ? LAUNCHES_MIN : launches;
     return launches > num_sets ? launches / num_sets * num_sets : launches;
 }
 
@@ -116,7 +122,7 @@ static enum gj_status run_rounds(struct bench *bench, struct bench_result *resul
 static enum gj_status run_race(struct bench *bench, struct bench_result *result, struct marks *marks,
                                struct bench_lt *lt, const struct bench_operands *operands, gj_error **error)
 {
-    result->launches = count_launches(result, operands->num_sets);
+    result->launches = count_launches(bench, result, operands->num_sets);
     for (int i = 0; i < result->num_arms; i++)
         GJ_TRY(capture(bench, result, &result->arms[i], lt, operands, error));
     for (int i = 0; i <= result->num_arms; i++)
