@@ -221,8 +221,9 @@ enum gj_status gj_stream_may_load(const gj_driver *driver, void *stream, gj_erro
     return gj_gpu_require(driver, device, &info, error);
 }
 
-/* Before cuStreamGetDevice, CUDA 12.8: by the stream's context. */
-static CUresult device_by_context(const gj_driver *driver, CUstream stream, CUdevice *device)
+/* By the stream's context, which is the current one as a rule. cuStreamGetDevice would be one call instead of
+ * three, but invalidates a capture (CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, driver 580.159.04, 2026-12-01). */
+static CUresult device_of_context(const gj_driver *driver, CUstream stream, CUdevice *device)
 {
     CUcontext current = NULL, wanted = NULL;
     CUresult result = driver->cuCtxGetCurrent_fn(&current);
@@ -248,10 +249,8 @@ enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *devi
             GJ_FAIL(
                 error, GJ_ERR_NO_DEVICE, GJ_STAGE_LAUNCH,
                 "no CUDA context is current on this thread and the stream is NULL: make one current first");
-    } else if (driver->cuStreamGetDevice_fn != NULL) {
-        result = driver->cuStreamGetDevice_fn((CUstream)stream, &found);
     } else {
-        result = device_by_context(driver, (CUstream)stream, &found);
+        result = device_of_context(driver, (CUstream)stream, &found);
     }
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(driver, result, GJ_STAGE_LAUNCH, error, "the stream's device cannot be found");

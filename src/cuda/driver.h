@@ -59,7 +59,6 @@
               CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                         \
     REQUIRED(cuLaunchKernelEx, 11060, CUresult, (const CUlaunchConfig *, CUfunction, void **, void **))     \
     REQUIRED(cuTensorMapReplaceAddress, 12000, CUresult, (CUtensorMap *, void *))                           \
-    OPTIONAL(cuStreamGetDevice, 12080, CUresult, (CUstream, CUdevice *))                                    \
     OPTIONAL(cuFuncLoad, 12040, CUresult, (CUfunction))                                                     \
     OPTIONAL(cuStreamBeginCapture, 10010, CUresult, (CUstream, CUstreamCaptureMode))                        \
     OPTIONAL(cuStreamEndCapture, 10000, CUresult, (CUstream, CUgraph *))                                    \

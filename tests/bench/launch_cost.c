@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What launches cost the host: launch_cost [--cache-dir DIR]. Nanoseconds of a bare cuLaunchKernelEx of the
  * same kernel, of gj_gemm, gj_launch and gj_prepared_launch, each the median over rounds of trains of calls,
- * and how much more than the bare one. The GPU's work is small (512 x 512 x 64), and is waited for between
- * trains. */
+ * and how much more than the bare one; then of the driver's calls that those are made of. The GPU's work is
+ * small (512 x 512 x 64), and is waited for between trains. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,23 @@
 enum { CALLS = 200, ROUNDS = 101, EXIT_SKIP = 77 };
 enum { M = 512, N = 512, K = 64 };
 
-enum way { BARE, LAUNCH, GEMM, PREPARED, NUM_WAYS };
-static const char *const way_names[] = {"cuLaunchKernelEx", "gj_launch", "gj_gemm", "gj_prepared_launch"};
+enum way {
+    BARE,
+    LAUNCH,
+    GEMM,
+    PREPARED,
+    FIRST_PART,
+    GET_CURRENT = FIRST_PART,
+    GET_CONTEXT,
+    GET_DEVICE,
+    ENCODE,
+    REPLACE,
+    NUM_WAYS
+};
+static const char *const way_names[] = {
+    "cuLaunchKernelEx",         "gj_launch",      "gj_gemm",        "gj_prepared_launch",
+    "cuCtxGetCurrent",          "cuStreamGetCtx", "cuCtxGetDevice", "cuTensorMapEncodeTiled, all operands",
+    "cuTensorMapReplaceAddress"};
 
 struct cost {
     gj_driver *driver;
@@ -96,8 +111,33 @@ static void launch_bare(struct cost *cost, int calls)
             exit(1);
 }
 
+/* One of the driver's calls that a launch is made of. */
+static CUresult call_part(struct cost *cost, enum way way)
+{
+    const struct gj_driver *const driver = cost->driver;
+    CUcontext context;
+    CUdevice device;
+    if (way == GET_CURRENT)
+        return driver->cuCtxGetCurrent_fn(&context);
+    if (way == GET_CONTEXT)
+        return driver->cuStreamGetCtx_fn((CUstream)cost->stream, &context);
+    if (way == GET_DEVICE)
+        return driver->cuCtxGetDevice_fn(&device);
+    if (way == REPLACE)
+        return driver->cuTensorMapReplaceAddress_fn(&cost->work.maps.a, cost->args.a.data);
+    return gj_tensor_maps_encode(driver, &cost->kernel->plan, &cost->args, &cost->work.maps, NULL) == GJ_OK
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
 static void call(struct cost *cost, enum way way, int calls)
 {
+    if (way >= FIRST_PART) {
+        for (int i = 0; i < calls; i++)
+            if (call_part(cost, way) != CUDA_SUCCESS)
+                exit(1);
+        return;
+    }
     const struct gj_gemm_args *const args = &cost->args;
     const struct gj_pointers pointers = {.a = args->a.data, .b = args->b.data, .d = args->d.data};
     if (way == BARE)
@@ -147,8 +187,10 @@ int main(int argc, char **argv)
         qsort(ns, ROUNDS, sizeof *ns, compare);
         const double median = ns[ROUNDS / 2];
         bare = way == BARE ? median : bare;
-        printf("| %s | %.0f | %.0f to %.0f | %.0f |\n", way_names[way], median, ns[ROUNDS / 4],
-               ns[3 * ROUNDS / 4], median - bare);
+        printf("| %s | %.0f | %.0f to %.0f | ", way_names[way], median, ns[ROUNDS / 4], ns[3 * ROUNDS / 4]);
+        if (way < FIRST_PART)
+            printf("%.0f", median - bare);
+        printf(" |\n");
     }
     close_all(&cost);
     return 0;

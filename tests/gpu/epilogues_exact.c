@@ -166,7 +166,7 @@ static bool is_special(const struct tested *tested, int k_tiles)
 static void run_stage_counts(struct exact *exact)
 {
     for (int k = 64 - 8; k < 64 * 64; k += 64) {
-        const struct shape shape = {385, 520, k, 1, false};
+        const struct shape shape = {385, 544, k, 1, false};
         bool any = false;
         for (size_t i = 0; i < exact->num_keys && !any; i++)
             any = is_special(&exact->tested[i], (k + exact->tested[i].tile_k - 1) / exact->tested[i].tile_k);
@@ -188,7 +188,7 @@ static void run_stage_counts(struct exact *exact)
 /* Every key many times back to back on a shape with odd tile counts. */
 static void run_repeats(struct exact *exact, int repeats)
 {
-    const struct shape shape = {300, 520, 200, 1, false};
+    const struct shape shape = {300, 544, 200, 1, false};
     struct fused fused;
     fused_make(exact->rig, &exact->kernels, &shape, &fused);
     for (size_t i = 0; i < exact->num_keys; i++) {
@@ -205,7 +205,7 @@ static void run_all(struct exact *exact, const struct epilogues_options *options
         {1, 8, 16, 1, false},       {7, 72, 40, 1, false},   {64, 1002, 200, 1, false},
         {1000, 58, 136, 1, false},  {300, 520, 0, 1, false}, {385, 262, 200, 3, false},
         {200, 334, 136, 4, true},   {129, 777, 72, 1, true}, {513, 776, 64, 1, false},
-        {1290, 1416, 64, 1, false},
+        {1290, 1416, 64, 1, false}, {7, 96, 200, 1, false},  {333, 416, 136, 2, false},
     };
     static const struct shape small[] = {
         {129, 200, 200, 1, false}, {200, 58, 72, 3, false}, {385, 264, 136, 1, true}};
@@ -261,6 +261,13 @@ static void test_comparison(struct exact *exact)
     fused_free(exact->rig, &fused);
 }
 
+static void tell_untested(const struct gj_key *key)
+{
+    char text[GJ_KEY_TEXT_MAX];
+    gj_key_format(key, text, sizeof text);
+    fprintf(stderr, "no shape suits %s\n", text);
+}
+
 static size_t print_table(const struct exact *exact, const struct epilogues_options *options, double seconds)
 {
     static const char *const names[NUM_OPS] = {"gemm", "act", "dact", "gated", "dgated"};
@@ -278,6 +285,8 @@ static size_t print_table(const struct exact *exact, const struct epilogues_opti
             keys++;
             compiled += exact->compiled[i] != NULL;
             right += t->runs > 0 && t->wrong_runs == 0;
+            if (t->runs == 0)
+                tell_untested(&exact->keys[i]);
             runs += t->runs;
             wrong += t->wrong_runs;
         }
