@@ -25,6 +25,38 @@ DEVICE void tma_load_3d(u32 destination, const tensor_map *map, u32 barrier, int
         )ptx" ::"r"(destination), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
 }
 
+// The same, with an L2 policy of createpolicy.
+DEVICE void tma_load_3d_hint(u32 destination, const tensor_map *map, u32 barrier, int x, int y, int z, u64 policy)
+{
+    // %0 destination, %1 map, %2 barrier, %3 %4 %5 coordinates, %6 policy
+    asm volatile(R"ptx(
+        // ptx_snippets/tma.cuh tma_load_3d_hint
+        cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint
+            [%0], [%1, {%3, %4, %5}], [%2], %6;
+        )ptx" ::"r"(destination), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(policy) : "memory");
+}
+
+// Policies for what is read once, and for what is not.
+DEVICE u64 evict_first_policy()
+{
+    u64 policy;
+    asm volatile(R"ptx(
+        // ptx_snippets/tma.cuh evict_first_policy
+        createpolicy.fractional.L2::evict_first.b64 %0, 1.0;
+        )ptx" : "=l"(policy));
+    return policy;
+}
+
+DEVICE u64 evict_normal_policy()
+{
+    u64 policy;
+    asm volatile(R"ptx(
+        // ptx_snippets/tma.cuh evict_normal_policy
+        createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;
+        )ptx" : "=l"(policy));
+    return policy;
+}
+
 // The same with four coordinates.
 DEVICE void tma_load_4d(u32 destination, const tensor_map *map, u32 barrier, int x, int y, int z, int w)
 {

@@ -11,6 +11,9 @@
 #if SCALED || HAS_C
 #include "templates/scale.cuh"
 #endif
+#if SPLIT_K > 1
+#include "templates/split_k.cuh"
+#endif
 #include "templates/epilogue.cuh.in"
 
 // MMA warp group number `group`: multiplies and stores its share of the CTA's tiles. Pingpong: the two groups take
@@ -26,7 +29,7 @@ DEVICE void multiply_tiles(u32 smem, const struct outputs &to, u32 group, u32 ct
     struct stages s;
     s.smem = smem;
     s.reports = exchanges_with(cta_m, cta_n, thread);
-#if CLUSTER_SIZE > 1
+#if SHARED_TILES
     s.empty = cluster_address(smem + EMPTY_BARRIERS, thread % CLUSTER_SIZE);
 #else
     s.empty = smem + EMPTY_BARRIERS;
@@ -54,7 +57,11 @@ DEVICE void multiply_tiles(u32 smem, const struct outputs &to, u32 group, u32 ct
 #endif
 #if HAS_C
     struct source source = source_of(smem, group, out.warp, scalars.beta);
+#if SPLIT_K > 1
+    source.loads = out.warp == 0 && cluster_rank() == 0;
+#else
     source.loads = out.warp == 0;
+#endif
 #endif
     struct tile_queue queue = queue_start();
     const int k_tiles = k_range_of(params).tiles;
@@ -98,6 +105,10 @@ DEVICE void multiply_tiles(u32 smem, const struct outputs &to, u32 group, u32 ct
 #if PINGPONG
         s.ring = ring_advance(s.ring, k_tiles); // the other group's tile
 #endif
+#if SPLIT_K > 1
+        if (!collect_sums(acc, smem, cluster_rank()))
+            return;
+#endif
 #pragma unroll
         for (int i = 0; i < M_BLOCKS; i++)
             store_block(acc[i], &out, &to, row + 64 * i, column, tile.batch
@@ -135,6 +146,9 @@ DEVICE void init_barriers(u32 smem)
     for (u32 i = 0; i < MMA_WARP_GROUPS * C_BUFFERS; i++)
         mbarrier_init(smem + C_BARRIERS + 8 * i, 1);
 #endif
+#if SPLIT_K > 1
+    mbarrier_init(smem + SUMS_BARRIER, 1);
+#endif
 #if TILES_DYNAMIC
     for (u32 slot = 0; slot < QUEUE_SLOTS; slot++) {
         mbarrier_init(smem + QUEUE_FULL_BARRIERS + 8 * slot, 1);
@@ -146,7 +160,11 @@ DEVICE void init_barriers(u32 smem)
 
 // Grid: clusters of CLUSTER_SIZE CTAs along x, at most one per cluster tile; with tiles=once exactly that many. Dynamic shared
 // memory: the bytes that the plan above says.
+#if CTAS_PER_SM == 2
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+#else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
+#endif
 KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
 #if HAS_D
             const __grid_constant__ tensor_map map_d, const __grid_constant__ tensor_map map_d_tail,
@@ -165,7 +183,7 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
     extern __shared__ __align__(1024) unsigned char dynamic_smem[];
     const u32 smem = shared_address(dynamic_smem);
     const u32 warp_group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0); // uniform, and known to be
-#if CLUSTER_SIZE > 1
+#if SHARED_TILES
     const u32 rank = cluster_rank();
     const u32 cta_m = rank % CLUSTER_M, cta_n = rank / CLUSTER_M;
 #else
@@ -183,18 +201,42 @@ KERNEL_NAME(const __grid_constant__ tensor_map map_a, const __grid_constant__ te
         tma_prefetch_map(&map_p);
 #endif
         init_barriers(smem);
+#if SPLIT_K > 1
+        expect_sums(smem, cluster_rank());
+#endif
+#if SINGLE
+        if (params.overlap & overlap_early)
+            overlap_launch_next();
+#endif
     }
-#if CLUSTER_SIZE > 1
+#if SHARED_TILES
     cluster_sync();
 #else
     __syncthreads();
 #endif
+#if SPLIT_K > 1
+    cluster_arrive();
+#endif
     if (warp_group == 0) {
+#if SINGLE
+        const u32 warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+        if (warp < 2 && elect_one())
+            load_operand(smem, {&map_a, &map_b}, &params, warp == 0, cta_m, cta_n);
+#if SPLIT_K > 1
+        __syncwarp();
+        cluster_wait(); // whoever arrives also waits
+#endif
+#else
         registers_release<LOAD_REGISTERS>();
         if (threadIdx.x < 32 && elect_one())
             load_tiles(smem, {&map_a, &map_b}, &params, cta_m, cta_n);
+#endif
     } else {
+#if SINGLE
+        overlap_wait();
+#else
         registers_take<MMA_REGISTERS>();
+#endif
         struct outputs to;
         to.params = &params;
 #if HAS_D

@@ -21,7 +21,7 @@ DEVICE u64 operand_descriptor(u32 address)
 DEVICE void release_stage(u32 empty, u32 stage, bool reports)
 {
     if (reports) {
-#if CLUSTER_SIZE > 1
+#if SHARED_TILES
         mbarrier_arrive_cluster(empty + 8 * stage);
 #else
         mbarrier_arrive(empty + 8 * stage);

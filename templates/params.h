@@ -32,4 +32,17 @@ struct gemm_params {
     long long d_ld, d_batch_stride; /* elements */
     void *d;
     struct tile_schedule schedule;
+#if SINGLE
+    unsigned int overlap;          /* bits of enum gemm_overlap */
+    unsigned int a_bytes, b_bytes; /* of A and B that arrive for a stage */
+#endif
 };
+#if SINGLE
+
+/* How a launch overlaps the one in front of it and the one behind it (programmatic dependent launch). */
+enum gemm_overlap {
+    overlap_early = 1,      /* the next launch may start as soon as all CTAs of this one have */
+    overlap_b_constant = 2, /* B is loaded before the launch in front has ended */
+    overlap_b_once = 4      /* each element of B is read by one CTA: L2 need not keep it */
+};
+#endif

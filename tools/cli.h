@@ -53,6 +53,8 @@ enum cli_option {
     CLI_CANDIDATES,
     CLI_SECONDS,
     CLI_TRAIN,
+    CLI_OVERLAP,
+    CLI_B_CONSTANT,
     CLI_PLOT,
     CLI_JSON,
     CLI_CACHE_DIR,

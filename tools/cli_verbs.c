@@ -122,12 +122,17 @@ const struct cli_verb cli_verbs[] = {
             "round runs all of them in random order. Told are medians and quartiles over the rounds, ratios\n"
             "paired by round.\n"
             "\n"
+            "--overlap and --b-constant launch with GJ_LAUNCH_OVERLAP and GJ_LAUNCH_B_CONSTANT, as a chain "
+            "of\n"
+            "layers does. cuBLASLt's launches stay as they are.\n"
+            "\n"
             "Every result is compared with the first one's. No ratio is printed for a shape where one "
             "differs,\n"
             "and the exit status is then 1. --train 250 times under the power limit instead of below it.\n",
         .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_M) | CLI_BIT(CLI_N) | CLI_BIT(CLI_K) | CLI_BIT(CLI_BATCH) |
                    CLI_BIT(CLI_SHAPES) | CLI_BIT(CLI_VS) | CLI_BIT(CLI_CANDIDATES) | CLI_BIT(CLI_SECONDS) |
-                   CLI_BIT(CLI_TRAIN) | CLI_BIT(CLI_PLOT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
+                   CLI_BIT(CLI_TRAIN) | CLI_BIT(CLI_OVERLAP) | CLI_BIT(CLI_B_CONSTANT) | CLI_BIT(CLI_PLOT) |
+                   CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
         .fields = CLI_FIELDS_PROBLEM,
         .run = cli_bench,
     },

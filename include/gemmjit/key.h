@@ -54,8 +54,10 @@ enum gj_gather { GJ_GATHER_NONE, GJ_GATHER_A };
 enum gj_fp8acc { GJ_FP8ACC_NONE, GJ_FP8ACC_PROMOTED, GJ_FP8ACC_FAST };
 
 /* Cooperative: the MMA warp groups share one tile. Pingpong: each of two warp groups owns a whole tile, one
- * computes while the other stores. */
-enum gj_sched { GJ_SCHED_PINGPONG, GJ_SCHED_COOP };
+ * computes while the other stores. Single: one MMA warp group, stages twice as deep along K, and a load warp
+ * for each operand, so that B can be loaded before A is there (GJ_LAUNCH_OVERLAP). For problems that only
+ * stream B: few rows of A, with swap_ab. */
+enum gj_sched { GJ_SCHED_PINGPONG, GJ_SCHED_COOP, GJ_SCHED_SINGLE };
 
 /* Tile scheduler: persistent static, persistent dynamic, or one tile per CTA. */
 enum gj_tiles { GJ_TILES_STATIC, GJ_TILES_DYNAMIC, GJ_TILES_ONCE };
@@ -89,6 +91,13 @@ enum gj_scale { GJ_SCALE_NONE, GJ_SCALE_TENSOR, GJ_SCALE_ROW, GJ_SCALE_COL, GJ_S
  * written back. */
 enum gj_quant { GJ_QUANT_NONE, GJ_QUANT_SCALE, GJ_QUANT_AMAX };
 
+/* CTAs that share the K of a tile: a cluster, whose first CTA adds the sums up in a fixed order. For
+ * sched=single with tiles=once, where there are fewer tiles than SMs. */
+enum gj_split_k { GJ_SPLIT_K_NONE, GJ_SPLIT_K_2, GJ_SPLIT_K_4 };
+
+/* CTAs that fit an SM: two have half the shared memory each. For sched=single with a short K. */
+enum gj_ctas_per_sm { GJ_CTAS_PER_SM_1, GJ_CTAS_PER_SM_2 };
+
 /* Names a user's own function: see gj_own_hash. Zeros: none. */
 struct gj_own_id {
     unsigned high, low;
@@ -119,6 +128,8 @@ struct gj_key {
     enum gj_scale scale;
     enum gj_quant quant;
     struct gj_own_id own; /* zeros unless act is own */
+    enum gj_split_k split_k;
+    enum gj_ctas_per_sm ctas_per_sm;
 };
 
 /* Longest canonical key text, with its terminating zero. */
@@ -134,10 +145,10 @@ GJ_API struct gj_key gj_key_default(void);
  * names the field, its value and what is allowed); GJ_ERR_NO_MEMORY. error may be NULL. */
 GJ_API enum gj_status gj_key_parse(const char *text, struct gj_key *key, gj_error **error);
 
-/* Writes the canonical text: every field that applies, in the documented order; gate, bias, scale, quant and
- * own only where they are not none. At most capacity bytes including the terminating zero are written
- * (truncated if it is too small). Returns the length that the whole text has, without the zero. Parsing the
- * text gives the same key. */
+/* Writes the canonical text: every field that applies, in the documented order; gate, bias, scale, quant,
+ * own, split_k and ctas_per_sm only where they are not none or 1. At most capacity bytes including the
+ * terminating zero are written (truncated if it is too small). Returns the length that the whole text has,
+ * without the zero. Parsing the text gives the same key. */
 GJ_API size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity);
 
 /* Whether this version generates a kernel for the key.

@@ -27,6 +27,16 @@ struct gj_tensor {
 /* Order in which tiles are visited (quack's names). Results do not depend on it. */
 enum gj_raster { GJ_RASTER_HEURISTIC, GJ_RASTER_ALONG_M, GJ_RASTER_ALONG_N };
 
+/* Flags of a launch, for kernels with sched=single; other kernels start when the work in front of them in the
+ * stream has ended, whatever the flags say. OVERLAP: the launch may start before the kernel in front of it in
+ * the stream has ended (programmatic dependent launch). A, C, the vectors and scalars in device memory are
+ * read, and D and PostAct written, only after its end, so that a chain of launches gives what it gives
+ * without the flag. B_CONSTANT, with OVERLAP: no work that may still be running when the launch is enqueued
+ * writes B. Then B is loaded before that end: 1 to 2 us of 9 to 13 for few rows of A. B that is written is
+ * read too early: wrong results. */
+#define GJ_LAUNCH_OVERLAP 1u
+#define GJ_LAUNCH_B_CONSTANT 2u
+
 /* Arguments of one GEMM. Zero everything, then set what applies.
  *
  * Zeros mean what they mean in BLAS: with beta = 0 C is not read (NaN and Inf in it do not reach D, and c may
@@ -57,6 +67,7 @@ struct gj_gemm_args {
                     is one. The caller sets it to 0 */
     uint32_t *tile_counter; /* tiles=dynamic: one word of device memory that is 0 before the launch and again
                                after it, not shared by launches that overlap; NULL: the library's own */
+    unsigned flags;         /* GJ_LAUNCH_OVERLAP, GJ_LAUNCH_B_CONSTANT */
 };
 
 /* Launches a kernel on a stream (a CUstream or cudaStream_t; NULL is the legacy default stream). Prepares the

@@ -81,7 +81,7 @@ enum gj_status gj_unit_compile(gj_compiler *compiler, const struct gj_plan *plan
         .name = plan->entry_name,
         .entry_name = plan->entry_name,
         .kind = kind,
-        .mma_per_tile = GJ_MMA_PER_STAGE * plan->m_blocks,
+        .mma_per_tile = GJ_MMA_PER_ATOM * plan->atoms * plan->m_blocks,
         .lines = {gj_unit_find_line, unit},
     };
     return gj_compiler_run(compiler, &request, result, error);

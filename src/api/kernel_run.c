@@ -108,6 +108,8 @@ static void set_small_config(struct gj_key *key)
     key->sched = GJ_SCHED_COOP;
     key->tiles = GJ_TILES_STATIC;
     key->swap_ab = GJ_SWAP_AB_NO;
+    key->split_k = GJ_SPLIT_K_NONE;
+    key->ctas_per_sm = GJ_CTAS_PER_SM_1;
 }
 
 /* The question of a call on a stream: its device's SMs are a part of it. */

@@ -16,9 +16,9 @@ struct gj_table_slots {
     _Atomic(struct gj_table_entry *) items[];
 };
 
-/* A key is 31 ints and enums and nothing between them, so its bytes can be hashed and compared as they are.
+/* A key is 33 ints and enums and nothing between them, so its bytes can be hashed and compared as they are.
  * (Only in memory: names on disk hash text.) */
-_Static_assert(sizeof(struct gj_key) == 31 * sizeof(int) && sizeof(enum gj_op) == sizeof(int),
+_Static_assert(sizeof(struct gj_key) == 33 * sizeof(int) && sizeof(enum gj_op) == sizeof(int),
                "struct gj_key has no padding");
 
 uint64_t gj_key_hash(const struct gj_key *key)

@@ -208,13 +208,18 @@ static enum gj_status check_pointers(const struct gj_key *key, const struct gj_g
 
 enum gj_status gj_args_check(const struct gj_plan *plan, const struct gj_gemm_args *args, gj_error **error)
 {
-    const int cluster_size = plan->key.cluster_m * plan->key.cluster_n;
+    const int cluster_size = plan->cluster_size / (plan->kernel.ctas_per_sm == GJ_CTAS_PER_SM_2 ? 2 : 1);
     GJ_TRY(check_extent("m", args->m, error));
     GJ_TRY(check_extent("n", args->n, error));
     GJ_TRY(check_extent("k", args->k, error));
     GJ_TRY(check_extent("batch", args->batch, error));
     if ((int)args->raster < GJ_RASTER_HEURISTIC || (int)args->raster > GJ_RASTER_ALONG_N)
         REFUSE("raster = %d: not one of enum gj_raster", (int)args->raster);
+    if (args->flags & ~(GJ_LAUNCH_OVERLAP | GJ_LAUNCH_B_CONSTANT))
+        REFUSE("flags = 0x%x: known are GJ_LAUNCH_OVERLAP (0x%x) and GJ_LAUNCH_B_CONSTANT (0x%x)",
+               args->flags, GJ_LAUNCH_OVERLAP, GJ_LAUNCH_B_CONSTANT);
+    if (args->flags == GJ_LAUNCH_B_CONSTANT)
+        REFUSE("flags = GJ_LAUNCH_B_CONSTANT without GJ_LAUNCH_OVERLAP: nothing is loaded ahead then");
     if (args->group_size < 0)
         REFUSE("group_size = %d: must not be negative", args->group_size);
     if (args->max_sms < 0 || (args->max_sms > 0 && args->max_sms < cluster_size))

@@ -12,6 +12,20 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Stages along K: at least one for each CTA of a split, what lies behind K reads as zeros. */
+static int count_k_tiles(const struct gj_plan *plan, int64_t k)
+{
+    const int tiles = (int)ceil_div(k, plan->tile_k);
+    return tiles > plan->split_k ? tiles : plan->split_k;
+}
+
+/* What arrives of A or B for a stage of sched=single, from all CTAs that share the tile. */
+static unsigned stage_bytes(const struct gj_plan *plan, bool is_a, int64_t extent)
+{
+    const int boxes = is_a ? plan->a_boxes * plan->kernel.cluster_n : plan->b_boxes * plan->kernel.cluster_m;
+    return (unsigned)(plan->atoms * boxes * gj_input_box_rows(plan, is_a, extent) * GJ_STAGE_ROW_BYTES);
+}
+
 static enum gj_status make_params(const struct gj_plan *plan, const struct gj_gemm_args *args,
                                   struct gemm_params *params, gj_error **error)
 {
@@ -21,7 +35,7 @@ static enum gj_status make_params(const struct gj_plan *plan, const struct gj_ge
     *params = (struct gemm_params){
         .m = (int)args->m,
         .n = (int)args->n,
-        .k_tiles = args->k == 0 ? 1 : (int)ceil_div(args->k, plan->tile_k),
+        .k_tiles = count_k_tiles(plan, args->k),
         .k_start = args->k == 0 ? plan->tile_k : 0,
         .a_batch_step = args->a.batch_stride != 0 && args->k != 0,
         .b_batch_step = args->b.batch_stride != 0 && args->k != 0,
@@ -36,6 +50,8 @@ static enum gj_status make_params(const struct gj_plan *plan, const struct gj_ge
         .d_ld = args->d.ld / pair,
         .d_batch_stride = args->d.batch_stride / pair,
         .d = args->d.data,
+        .a_bytes = stage_bytes(plan, true, args->m),
+        .b_bytes = stage_bytes(plan, false, args->n),
     };
     const int group_size = args->group_size ? args->group_size : DEFAULT_GROUP_SIZE;
     if (!gj_schedule_make(ceil_div(args->m, (int64_t)key->tile_m * key->cluster_m),
@@ -109,9 +125,37 @@ static int grid_clusters(const struct gj_loaded *loaded, int device, const struc
     if (plan->kernel.tiles == GJ_TILES_ONCE)
         return (int)num_tiles;
     int clusters = loaded->devices[device].max_clusters;
-    if (args->max_sms > 0 && args->max_sms / loaded->cluster_size < clusters)
-        clusters = args->max_sms / loaded->cluster_size;
+    if (args->max_sms > 0 && args->max_sms * loaded->ctas_per_sm / loaded->cluster_size < clusters)
+        clusters = args->max_sms * loaded->ctas_per_sm / loaded->cluster_size;
     return num_tiles < (unsigned)clusters ? (int)num_tiles : clusters;
+}
+
+/* Tokens up to which the next launch may start early: for more of them its loads get in the way (0.6 us lost
+ * at 64 where all its loads wait, 1.1 us at 128; H200, 2026-11-30). */
+#define EARLY_TOKENS_MAX 64
+/* Bytes of B up to which it may: for more of them nothing is left to be gained, and 62 us instead of 59 were
+ * measured for 7168 x 16384 (H200, 2026-12-01). */
+#define EARLY_B_BYTES_MAX (INT64_C(128) << 20)
+
+/* Bits of enum gemm_overlap. The loads of B ahead read neither alpha nor the order of batches from device
+ * memory, which the launch in front may write. */
+static unsigned overlap_of(const struct gj_loaded *loaded, int device, const struct gj_plan *plan,
+                           const struct gj_gemm_args *args, int clusters)
+{
+    const bool swaps = plan->key.swap_ab == GJ_SWAP_AB_YES;
+    const int64_t tokens = swaps ? args->n : args->m;
+    const int tile = swaps ? plan->kernel.tile_n : plan->kernel.tile_m;
+    const bool is_one_wave = clusters <= loaded->devices[device].max_clusters;
+    const bool reads_ahead = plan->kernel.alpha != GJ_SCALAR_DEVICE && args->batch_order == NULL;
+    const int64_t b_rows = swaps ? args->m : args->n;
+    const bool is_short =
+        b_rows * args->k * args->batch * (int)gj_dtype_bytes(plan->kernel.a.dtype) <= EARLY_B_BYTES_MAX;
+    unsigned bits = tokens <= tile ? overlap_b_once : 0;
+    if (args->flags & GJ_LAUNCH_OVERLAP && is_one_wave && is_short && tokens <= EARLY_TOKENS_MAX)
+        bits |= overlap_early;
+    if (args->flags & GJ_LAUNCH_OVERLAP && args->flags & GJ_LAUNCH_B_CONSTANT && reads_ahead)
+        bits |= overlap_b_constant;
+    return bits;
 }
 
 #define ARGUMENTS_MAX 10
@@ -147,6 +191,8 @@ enum gj_status gj_work_make(struct gj_loaded *loaded, int device, const struct g
     GJ_TRY(gj_tensor_maps_encode(loaded->driver, plan, args, &work->maps, error));
     work->fused = make_fused(plan, args);
     work->clusters = grid_clusters(loaded, device, plan, args, work->params.schedule.num_tiles);
+    work->overlaps = plan->kernel.sched == GJ_SCHED_SINGLE && args->flags & GJ_LAUNCH_OVERLAP;
+    work->params.overlap = overlap_of(loaded, device, plan, args, work->clusters);
     return GJ_OK;
 }
 
@@ -156,12 +202,12 @@ enum gj_status gj_work_launch(struct gj_loaded *loaded, int device, const struct
     const struct gj_driver *const driver = loaded->driver;
     if (loaded->counts_tiles && work->params.tile_counter == NULL)
         GJ_TRY(take_counter(loaded, device, stream, &work->params.tile_counter, error));
-    CUlaunchAttribute attribute;
-    CUlaunchConfig config;
-    gj_loaded_config(loaded, work->clusters, stream, &attribute, &config);
+    struct gj_config config;
+    gj_loaded_config(loaded, work->clusters, stream, work->overlaps, &config);
     void *arguments[ARGUMENTS_MAX];
     list_arguments(plan, work, arguments);
-    const CUresult result = driver->cuLaunchKernelEx_fn(&config, (CUfunction)loaded->kernel, arguments, NULL);
+    const CUresult result =
+        driver->cuLaunchKernelEx_fn(&config.config, (CUfunction)loaded->kernel, arguments, NULL);
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(
             driver, result, GJ_STAGE_LAUNCH, error,

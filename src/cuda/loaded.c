@@ -15,7 +15,8 @@ enum gj_status gj_loaded_open(const gj_driver *driver, const struct gj_plan *pla
     opened->driver = driver;
     opened->threads = plan->threads;
     opened->smem_bytes = plan->smem_bytes;
-    opened->cluster_size = plan->key.cluster_m * plan->key.cluster_n;
+    opened->cluster_size = plan->cluster_size;
+    opened->ctas_per_sm = plan->kernel.ctas_per_sm == GJ_CTAS_PER_SM_2 ? 2 : 1;
     opened->counts_tiles = plan->key.tiles == GJ_TILES_DYNAMIC;
     pthread_mutex_init(&opened->lock, NULL);
     CUresult result = driver->cuLibraryLoadData_fn(&opened->library, cubin, NULL, NULL, 0, NULL, NULL, 0);
@@ -53,14 +54,17 @@ void gj_loaded_close(gj_loaded **loaded)
     *loaded = NULL;
 }
 
-void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream stream,
-                      CUlaunchAttribute *attribute, CUlaunchConfig *config)
+void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream stream, bool overlaps,
+                      struct gj_config *config)
 {
-    attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute->value.clusterDim.x = (unsigned)loaded->cluster_size;
-    attribute->value.clusterDim.y = 1;
-    attribute->value.clusterDim.z = 1;
-    *config = (CUlaunchConfig){
+    CUlaunchAttribute *const attributes = config->attributes;
+    attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attributes[0].value.clusterDim.x = (unsigned)loaded->cluster_size;
+    attributes[0].value.clusterDim.y = 1;
+    attributes[0].value.clusterDim.z = 1;
+    attributes[1].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attributes[1].value.programmaticStreamSerializationAllowed = 1;
+    config->config = (CUlaunchConfig){
         .gridDimX = (unsigned)(clusters * loaded->cluster_size),
         .gridDimY = 1,
         .gridDimZ = 1,
@@ -69,8 +73,8 @@ void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream str
         .blockDimZ = 1,
         .sharedMemBytes = (unsigned)loaded->smem_bytes,
         .hStream = stream,
-        .attrs = attribute,
-        .numAttrs = 1,
+        .attrs = attributes,
+        .numAttrs = overlaps ? 2 : 1,
     };
 }
 
@@ -100,8 +104,7 @@ static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **er
 {
     const struct gj_driver *const driver = loaded->driver;
     CUfunction function;
-    CUlaunchAttribute attribute;
-    CUlaunchConfig config;
+    struct gj_config config;
     CUresult result = driver->cuKernelSetAttribute_fn(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                       loaded->smem_bytes, loaded->kernel, (CUdevice)device);
     if (result == CUDA_SUCCESS)
@@ -111,9 +114,9 @@ static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **er
     if (result == CUDA_SUCCESS)
         result = make_counters(loaded, device);
     if (result == CUDA_SUCCESS) {
-        gj_loaded_config(loaded, 1, NULL, &attribute, &config);
-        result =
-            driver->cuOccupancyMaxActiveClusters_fn(&loaded->devices[device].max_clusters, function, &config);
+        gj_loaded_config(loaded, 1, NULL, false, &config);
+        result = driver->cuOccupancyMaxActiveClusters_fn(&loaded->devices[device].max_clusters, function,
+                                                         &config.config);
     }
     if (result != CUDA_SUCCESS)
         return gj_driver_fail(driver, result, GJ_STAGE_LOAD, error,

@@ -27,14 +27,19 @@ struct gj_loaded {
     const struct gj_driver *driver;
     CUlibrary library;
     CUkernel kernel;
-    int threads, smem_bytes, cluster_size;
+    int threads, smem_bytes, cluster_size, ctas_per_sm;
     bool counts_tiles;
     pthread_mutex_t lock; /* of preparing */
     struct gj_on_device devices[GJ_DEVICES_MAX];
 };
 
-/* Fills a launch config of `clusters` clusters; attribute holds one entry and must live as long. */
-void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream stream,
-                      CUlaunchAttribute *attribute, CUlaunchConfig *config);
+/* A launch config and what it points to. */
+struct gj_config {
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config;
+};
+/* Fills it for `clusters` clusters; overlaps: they may start before the launch in front of them has ended. */
+void gj_loaded_config(const struct gj_loaded *loaded, int clusters, CUstream stream, bool overlaps,
+                      struct gj_config *config);
 
 #endif

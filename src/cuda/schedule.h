@@ -9,7 +9,7 @@
 
 #include <gemmjit/launch.h>
 
-#include "templates/params.h"
+#include "cuda/params_host.h"
 
 /* divisor from 1 to 2^31 - 1; exact for 0 <= n < 2^31. */
 struct fast_divisor gj_fast_divisor_make(uint32_t divisor);

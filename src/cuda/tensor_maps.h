@@ -16,4 +16,7 @@ enum gj_status gj_tensor_maps_encode(const struct gj_driver *driver, const struc
                                      const struct gj_gemm_args *args, struct gj_tensor_maps *maps,
                                      gj_error **error);
 
+/* Rows of a TMA box of A or B whose extent along M or N is this. */
+int gj_input_box_rows(const struct gj_plan *plan, bool is_a, int64_t extent);
+
 #endif

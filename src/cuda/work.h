@@ -4,16 +4,15 @@
 #define GJ_CUDA_WORK_H
 
 #include "cuda/loaded.h"
+#include "cuda/params_host.h"
 #include "cuda/tensor_maps.h"
-
-#include "templates/fused_params.h"
-#include "templates/params.h"
 
 struct gj_work {
     struct gj_tensor_maps maps;
     struct gemm_params params;
     struct fused_params fused;
-    int clusters; /* of the grid */
+    int clusters;  /* of the grid */
+    bool overlaps; /* the launch in front of it in the stream */
 };
 
 /* The arguments as the kernel sees them: with swap_ab A and B, and M and N, change places. */

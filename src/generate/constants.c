@@ -29,8 +29,13 @@ static void add_tile(const struct gj_plan *plan, struct gj_constants *constants)
     add(constants, "TILE_K", plan->tile_k, "elements of K per stage");
     add(constants, "CLUSTER_M", key->cluster_m, "CTAs of a cluster along M");
     add(constants, "CLUSTER_N", key->cluster_n, "CTAs of a cluster along N");
-    add(constants, "CLUSTER_SIZE", key->cluster_m * key->cluster_n, "CTAs of a cluster");
+    add(constants, "CLUSTER_SIZE", plan->cluster_size, "CTAs of a cluster");
+    add(constants, "SHARED_TILES", key->cluster_m * key->cluster_n > 1, NULL);
+    add(constants, "SPLIT_K", plan->split_k, "CTAs of a cluster that share a tile's K");
+    add(constants, "CTAS_PER_SM", key->ctas_per_sm == GJ_CTAS_PER_SM_2 ? 2 : 1, NULL);
     add(constants, "PINGPONG", key->sched == GJ_SCHED_PINGPONG, NULL);
+    add(constants, "SINGLE", key->sched == GJ_SCHED_SINGLE, NULL);
+    add(constants, "SWAP_AB", key->swap_ab == GJ_SWAP_AB_YES, "A is the caller's B");
     add(constants, "TILES_DYNAMIC", key->tiles == GJ_TILES_DYNAMIC, NULL);
     add(constants, "TILES_ONCE", key->tiles == GJ_TILES_ONCE, NULL);
     add(constants, "THREADS", plan->threads, "of a CTA: the load warp group and the MMA warp groups");
@@ -41,7 +46,8 @@ static void add_tile(const struct gj_plan *plan, struct gj_constants *constants)
     add(constants, "M_BLOCKS", plan->m_blocks, "64-row blocks of a tile that one warp group computes");
     add(constants, "MMA_N", plan->mma_n, "columns of one wgmma");
     add(constants, "MMA_K", plan->mma_k, "elements of K of one wgmma");
-    add(constants, "MMA_PER_STAGE", GJ_MMA_PER_STAGE, "wgmma along K in one stage");
+    add(constants, "MMA_PER_ATOM", GJ_MMA_PER_ATOM, "wgmma along K in 128 bytes of it");
+    add(constants, "MMA_PER_STAGE", GJ_MMA_PER_ATOM * plan->atoms, "wgmma along K in one stage");
 }
 
 static void add_operands(const struct gj_plan *plan, struct gj_constants *constants)
@@ -60,6 +66,8 @@ static void add_operands(const struct gj_plan *plan, struct gj_constants *consta
         "from one wgmma's A to the next, 16 bytes each");
     add(constants, "B_K_STEP", key->b.major == GJ_MAJOR_K ? 2 : 128,
         "from one wgmma's B to the next, 16 bytes each");
+    add(constants, "A_ATOM_STEP", plan->a_stage_bytes / plan->atoms / 16, "from one atom of A to the next");
+    add(constants, "B_ATOM_STEP", plan->b_stage_bytes / plan->atoms / 16, "from one atom of B to the next");
     const int scaled = key->alpha != GJ_SCALAR_ONE || key->scale == GJ_SCALE_TENSOR;
     const int has_c = key->c.dtype != GJ_DTYPE_NONE;
     add(constants, "SCALED", scaled, NULL);
@@ -76,6 +84,10 @@ static void add_operands(const struct gj_plan *plan, struct gj_constants *consta
 static void add_stages(const struct gj_plan *plan, struct gj_constants *constants)
 {
     add(constants, "STAGES", plan->stages, "depth of the ring of A and B tiles");
+    add(constants, "ATOMS", plan->atoms, "pieces of 128 bytes along K in a stage, one behind the other");
+    add(constants, "ATOM_K", plan->tile_k / plan->atoms, "elements of K in one of them");
+    add(constants, "A_ATOM_BYTES", plan->a_stage_bytes / plan->atoms, "A tile of one atom");
+    add(constants, "B_ATOM_BYTES", plan->b_stage_bytes / plan->atoms, "B tile of one atom");
     add(constants, "A_STAGE_BYTES", plan->a_stage_bytes, "A tile of one stage");
     add(constants, "B_STAGE_BYTES", plan->b_stage_bytes, "B tile of one stage");
     add(constants, "STAGE_BYTES", plan->stage_bytes, "what the loads of one stage deliver to a CTA");
@@ -237,6 +249,9 @@ static void add_offsets(const struct gj_plan *plan, struct gj_constants *constan
     add(constants, "SMEM_B", plan->smem_b, "offset of the B tiles");
     add(constants, "SMEM_STAGING", plan->smem_staging, "offset of the slabs of D");
     add(constants, "SMEM_C", plan->smem_c, "offset of the slabs of C");
+    add(constants, "SMEM_SUMS", plan->smem_sums, "offset of the sums of the split's other CTAs");
+    add(constants, "SUMS_BYTES", plan->sums_bytes, "the sums of all of them");
+    add(constants, "SUMS_BARRIER", queue_full, "offset: open until those are there"); /* no tickets then */
     add(constants, "FULL_BARRIERS", full, "offset: one per stage, open until its data is there");
     add(constants, "EMPTY_BARRIERS", empty, "offset: one per stage, open until it may be overwritten");
     add(constants, "TURN_BARRIERS", turn, "offset: one per MMA warp group, open until it may multiply");

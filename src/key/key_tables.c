@@ -69,7 +69,11 @@ static const char *const fp8acc_names[] = {
     [GJ_FP8ACC_PROMOTED] = "promoted",
     [GJ_FP8ACC_FAST] = "fast",
 };
-static const char *const sched_names[] = {[GJ_SCHED_PINGPONG] = "pingpong", [GJ_SCHED_COOP] = "coop"};
+static const char *const sched_names[] = {
+    [GJ_SCHED_PINGPONG] = "pingpong",
+    [GJ_SCHED_COOP] = "coop",
+    [GJ_SCHED_SINGLE] = "single",
+};
 static const char *const tiles_names[] = {
     [GJ_TILES_STATIC] = "static",
     [GJ_TILES_DYNAMIC] = "dynamic",
@@ -96,6 +100,13 @@ static const char *const quant_names[] = {
     [GJ_QUANT_AMAX] = "amax",
 };
 
+static const char *const split_k_names[] = {
+    [GJ_SPLIT_K_NONE] = "none",
+    [GJ_SPLIT_K_2] = "2",
+    [GJ_SPLIT_K_4] = "4",
+};
+static const char *const ctas_per_sm_names[] = {[GJ_CTAS_PER_SM_1] = "1", [GJ_CTAS_PER_SM_2] = "2"};
+
 const struct gj_words gj_dtype_words = WORDS(dtype_names);
 const struct gj_words gj_major_words = WORDS(major_names);
 
@@ -108,8 +119,8 @@ const struct gj_words gj_major_words = WORDS(major_names);
         .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
         .words = WORDS(array)                                                            \
     }
-/* A field that came after the first version: not printed while it is none, so that older texts stay as they
- * are. */
+/* A field that came after the first version: not printed while it has its first value, so that older texts
+ * stay as they are. */
 #define LATER(name_, member, array)                                                      \
     {                                                                                    \
         .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
@@ -152,6 +163,8 @@ const struct gj_field gj_fields[] = {
     LATER("scale", scale, scale_names),
     LATER("quant", quant, quant_names),
     {.name = "own", .kind = GJ_FIELD_ID, .offset = offsetof(struct gj_key, own), .quiet = true},
+    LATER("split_k", split_k, split_k_names),
+    LATER("ctas_per_sm", ctas_per_sm, ctas_per_sm_names),
 };
 const int gj_num_fields = (int)(sizeof(gj_fields) / sizeof(gj_fields[0]));
 

@@ -29,7 +29,7 @@ struct gj_field {
     struct gj_words words; /* WORD: values; FORMAT: unused */
     unsigned dtypes;       /* FORMAT: bit set of enum gj_dtype; bit NONE: may be absent */
     enum gj_major majors[2];
-    bool quiet; /* not printed while it holds 0, none */
+    bool quiet; /* not printed while it holds 0: none, or 1 CTA */
 };
 
 extern const struct gj_field gj_fields[];

@@ -139,6 +139,32 @@ static void check_problem(const struct gj_key *key, struct reasons *reasons)
         refuse(reasons, "tiles=once leaves one of the two warp groups of sched=pingpong without a tile");
 }
 
+/* sched=single, and what only it has. */
+static void check_single(const struct gj_plan *plan, struct reasons *reasons)
+{
+    const struct gj_key *const key = &plan->key;
+    const bool single = key->sched == GJ_SCHED_SINGLE;
+    if (key->split_k != GJ_SPLIT_K_NONE && (!single || key->tiles != GJ_TILES_ONCE))
+        refuse(reasons, "split_k=%d needs sched=single and tiles=once", plan->split_k);
+    if (key->split_k != GJ_SPLIT_K_NONE && key->acc == GJ_DTYPE_F16)
+        refuse(reasons, "split_k=%d with acc=f16 is not generated: sums of a split are f32", plan->split_k);
+    if (key->ctas_per_sm != GJ_CTAS_PER_SM_1 && !single)
+        refuse(reasons,
+               "ctas_per_sm=2 needs sched=single: a CTA of others has 384 threads and all shared memory");
+    if (!single)
+        return;
+    if (key->cluster_m * key->cluster_n > 2)
+        refuse(reasons, "cluster=%dx%d with sched=single: at most two of its CTAs share a tile",
+               key->cluster_m, key->cluster_n);
+    if (key->cluster_m * key->cluster_n > 1 && key->split_k != GJ_SPLIT_K_NONE)
+        refuse(reasons, "cluster=%dx%d with split_k=%d: the CTAs of a split share K and no tiles",
+               key->cluster_m, key->cluster_n, plan->split_k);
+    if (key->tiles == GJ_TILES_DYNAMIC)
+        refuse(reasons, "tiles=dynamic with sched=single is not generated");
+    if (key->gate == GJ_GATE_HALVES)
+        refuse(reasons, "gate=halves with sched=single is not generated");
+}
+
 /* What wgmma takes: two 16-bit operands of one type in any major, or two 8-bit ones, mixed freely, k-major.
  */
 static void check_operands(const struct gj_key *key, struct reasons *reasons)
@@ -167,13 +193,17 @@ static void check_tile(const struct gj_plan *plan, struct reasons *reasons)
     const struct gj_key *const key = &plan->kernel;
     const bool pingpong = key->sched == GJ_SCHED_PINGPONG;
     const int m = key->tile_m, n = key->tile_n, step = plan->split_n > 1 || plan->split_m == 3 ? 32 : 16;
-    const bool rows_known = m == 64 || m == 128 || m == 192 || (!pingpong && (m == 256 || m == 320));
+    const bool single = key->sched == GJ_SCHED_SINGLE, coop = !pingpong && !single;
+    const char *const sched = word("sched", (int)key->sched);
+    const bool rows_known = m == 64 || m == 128 || (!single && m == 192) || (coop && (m == 256 || m == 320));
     if (!rows_known)
-        refuse(reasons, "tile=%dx%d sched=%s: rows must be one of %s", m, n, pingpong ? "pingpong" : "coop",
-               pingpong ? "64, 128, 192" : "64, 128, 192, 256, 320");
+        refuse(reasons, "tile=%dx%d sched=%s: rows must be one of %s", m, n, sched,
+               single     ? "64, 128"
+               : pingpong ? "64, 128, 192"
+                          : "64, 128, 192, 256, 320");
     if (n % step != 0 || n < step || n > GJ_MMA_N_MAX)
-        refuse(reasons, "tile=%dx%d sched=%s: columns must be a multiple of %d from %d to %d", m, n,
-               pingpong ? "pingpong" : "coop", step, step, GJ_MMA_N_MAX);
+        refuse(reasons, "tile=%dx%d sched=%s: columns must be a multiple of %d from %d to %d", m, n, sched,
+               step, step, GJ_MMA_N_MAX);
     if (plan->split_n > 1 && key->b.major == GJ_MAJOR_N && plan->mma_n % 64 != 0)
         refuse(reasons,
                "tile=%dx%d sched=coop gives each warp group %d columns: an n-major B can be split at "
@@ -197,6 +227,8 @@ static int acc_registers_max(const struct gj_plan *plan)
     const int extras = num_extras(key);
     if (plan->mma_registers == 160)
         return 96;
+    if (plan->mma_registers == 128)
+        return extras > 0 || key->op != GJ_OP_GEMM ? 32 : 64;
     const bool two_gradients = key->op == GJ_OP_DGATED && key->gate == GJ_GATE_HALVES;
     if (key->op == GJ_OP_DGATED && extras > (two_gradients ? 0 : 1))
         return 160;
@@ -219,12 +251,11 @@ static void check_resources(const struct gj_plan *plan, struct reasons *reasons)
                                                                     : "";
     if (plan->acc_registers > acc_max)
         refuse(reasons, "tile=%dx%d sched=%s needs %d accumulator registers per thread%s: at most %d fit",
-               key->tile_m, key->tile_n, key->sched == GJ_SCHED_PINGPONG ? "pingpong" : "coop",
-               plan->acc_registers, why, acc_max);
-    const int least = gj_plan_smem_for_stages(plan, 2);
-    if (least > GJ_SMEM_CTA_MAX)
+               key->tile_m, key->tile_n, word("sched", (int)key->sched), plan->acc_registers, why, acc_max);
+    const int least = gj_plan_smem_for_stages(plan, 2), smem_max = gj_plan_smem_max(plan);
+    if (least > smem_max)
         refuse(reasons, "tile=%dx%d needs %d bytes of shared memory for two stages: a CTA has %d",
-               key->tile_m, key->tile_n, least, GJ_SMEM_CTA_MAX);
+               key->tile_m, key->tile_n, least, smem_max);
     if (plan->barrier_bytes > GJ_SMEM_BARRIER_BYTES)
         refuse(reasons, "tile=%dx%d needs %d bytes of barriers: %d are reserved", key->tile_m, key->tile_n,
                plan->barrier_bytes, GJ_SMEM_BARRIER_BYTES);
@@ -253,6 +284,7 @@ static int collect(const struct gj_plan *plan, gj_error **error)
 {
     struct reasons reasons = {error, 0};
     check_problem(&plan->key, &reasons);
+    check_single(plan, &reasons);
     check_operation(&plan->key, &reasons);
     check_gated(plan, &reasons);
     check_operands(&plan->kernel, &reasons);

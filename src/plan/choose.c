@@ -76,6 +76,8 @@ void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_can
     struct gj_key *const keys = candidates->keys;
     plain.tiles = GJ_TILES_STATIC;
     plain.swap_ab = GJ_SWAP_AB_NO;
+    plain.split_k = GJ_SPLIT_K_NONE;
+    plain.ctas_per_sm = GJ_CTAS_PER_SM_1;
     size_t count = gj_keys_enumerate(&plain, keys, GJ_CANDIDATES_MAX);
     if (count > GJ_CANDIDATES_MAX)
         count = GJ_CANDIDATES_MAX;
@@ -84,7 +86,7 @@ void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_can
     for (size_t i = 0; i < count; i++) {
         /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
         const int cluster_size = keys[i].cluster_m * keys[i].cluster_n;
-        if (cluster_size <= 2 && cluster_size <= candidates->num_sms)
+        if (cluster_size <= 2 && cluster_size <= candidates->num_sms && keys[i].sched != GJ_SCHED_SINGLE)
             keys[candidates->count++] = keys[i];
     }
 }
@@ -114,6 +116,8 @@ enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error
     refused.cluster_n = config.cluster_n;
     refused.sched = config.sched;
     refused.tiles = config.tiles;
+    refused.split_k = config.split_k;
+    refused.ctas_per_sm = config.ctas_per_sm;
     GJ_TRY(gj_key_check(&refused, error));
     GJ_FAIL(error, GJ_ERR_INTERNAL, GJ_STAGE_PLAN, "no config is enumerated for an accepted problem");
 }

@@ -62,6 +62,8 @@ static void plan_warp_groups(struct gj_plan *plan)
             plan->split_m = 2;
     }
     plan->mma_warp_groups = key->sched == GJ_SCHED_PINGPONG ? 2 : plan->split_m * plan->split_n;
+    plan->split_k = key->split_k == GJ_SPLIT_K_4 ? 4 : key->split_k == GJ_SPLIT_K_2 ? 2 : 1;
+    plan->cluster_size = key->cluster_m * key->cluster_n * plan->split_k;
     plan->threads = GJ_WARP_GROUP * (plan->mma_warp_groups + 1);
     plan->m_blocks = key->tile_m / (GJ_MMA_M * plan->split_m);
     plan->mma_n = key->tile_n / plan->split_n;
@@ -80,7 +82,9 @@ static void plan_registers(struct gj_plan *plan)
         plan->acc_registers = 2 * one_set;
         plan->promotion = 3 * one_set <= ALTERNATING_MAX ? GJ_PROMOTION_ALTERNATING : GJ_PROMOTION_SIMPLE;
     }
-    if (plan->mma_warp_groups == 3) {
+    if (key->sched == GJ_SCHED_SINGLE) { /* 256 threads may have what they like, 512 on an SM 128 each */
+        plan->load_registers = plan->mma_registers = key->ctas_per_sm == GJ_CTAS_PER_SM_2 ? 128 : 248;
+    } else if (plan->mma_warp_groups == 3) {
         plan->load_registers = 32;
         plan->mma_registers = 160;
     } else if (plan->acc_registers >= 208) {
@@ -131,17 +135,22 @@ static int staging_unit(const struct gj_plan *plan)
 
 static int min_epi_stages(const struct gj_plan *plan)
 {
-    return plan->epi_n <= 16 ? 4 : 2;
+    return plan->epi_n <= 16 && plan->kernel.sched != GJ_SCHED_SINGLE ? 4 : 2;
+}
+
+int gj_plan_smem_max(const struct gj_plan *plan)
+{
+    return plan->kernel.ctas_per_sm == GJ_CTAS_PER_SM_2 ? GJ_SMEM_HALF : GJ_SMEM_CTA_MAX;
 }
 
 int gj_plan_smem_for_stages(const struct gj_plan *plan, int stages)
 {
     return GJ_SMEM_BARRIER_BYTES + staging_unit(plan) * min_epi_stages(plan) + plan->c_bytes +
-           stages * plan->stage_bytes;
+           plan->sums_bytes + stages * plan->stage_bytes;
 }
 
 /* Boxes of one operand: k-major tiles are cut into at most 256 rows, others into blocks of 64 elements. */
-static void plan_boxes(int rows, int sharers, bool k_major, int tile_k, int *boxes, int *box_rows)
+static void plan_boxes(int rows, int sharers, bool k_major, int atom_k, int *boxes, int *box_rows)
 {
     if (k_major) {
         const int slice = rows / sharers;
@@ -149,14 +158,24 @@ static void plan_boxes(int rows, int sharers, bool k_major, int tile_k, int *box
         *box_rows = *boxes ? slice / *boxes : 0;
     } else {
         *boxes = (rows + 63) / 64;
-        *box_rows = tile_k / sharers;
+        *box_rows = atom_k / sharers;
     }
 }
 
-/* A tile of one operand in a stage: rows of 128 bytes, or whole blocks of 64 elements. */
+/* A tile of one operand in an atom of a stage: rows of 128 bytes, or whole blocks of 64 elements. */
 static int operand_bytes(int rows, bool k_major)
 {
     return (k_major ? rows : (rows + 63) / 64 * 64) * GJ_STAGE_ROW_BYTES;
+}
+
+/* Two atoms halve the barriers per byte: 0.2 to 1 us of 9 to 13 at M <= 32 (H200, 2026-11-30), where four
+ * stages of them fit. Promoted sums take one, or they would be promoted half as often. */
+static int count_atoms(const struct gj_plan *plan)
+{
+    const struct gj_key *const key = &plan->kernel;
+    const int four_stages = 4 * 2 * (key->tile_m + key->tile_n) * GJ_STAGE_ROW_BYTES;
+    const bool deep = key->sched == GJ_SCHED_SINGLE && plan->promotion == GJ_PROMOTION_NONE;
+    return deep && four_stages <= gj_plan_smem_max(plan) ? 2 : 1;
 }
 
 /* As many A/B stages as fit beside the least staging; what is left over goes to staging. */
@@ -165,20 +184,23 @@ static void plan_stages(struct gj_plan *plan)
     const struct gj_key *const key = &plan->kernel;
     const bool a_k = key->a.major == GJ_MAJOR_K, b_k = key->b.major == GJ_MAJOR_K;
     const int parts = gj_plan_has_b_halves(plan) ? 2 : 1; /* a tile of B: rows of gates, rows of ups */
-    plan->tile_k = GJ_STAGE_ROW_BYTES / (int)gj_dtype_bytes(key->a.dtype);
-    plan->mma_k = plan->tile_k / GJ_MMA_PER_STAGE;
-    plan->a_stage_bytes = operand_bytes(key->tile_m, a_k);
-    plan->b_stage_bytes = operand_bytes(key->tile_n, b_k);
+    const int atom_k = GJ_STAGE_ROW_BYTES / (int)gj_dtype_bytes(key->a.dtype);
+    plan->atoms = count_atoms(plan);
+    plan->tile_k = plan->atoms * atom_k;
+    plan->mma_k = atom_k / GJ_MMA_PER_ATOM;
+    plan->a_stage_bytes = plan->atoms * operand_bytes(key->tile_m, a_k);
+    plan->b_stage_bytes = plan->atoms * operand_bytes(key->tile_n, b_k);
     plan->stage_bytes = plan->a_stage_bytes + plan->b_stage_bytes;
-    plan_boxes(key->tile_m, key->cluster_n, a_k, plan->tile_k, &plan->a_boxes, &plan->box_a_rows);
-    plan_boxes(key->tile_n / parts, key->cluster_m, b_k, plan->tile_k, &plan->b_boxes, &plan->box_b_rows);
+    plan_boxes(key->tile_m, key->cluster_n, a_k, atom_k, &plan->a_boxes, &plan->box_a_rows);
+    plan_boxes(key->tile_n / parts, key->cluster_m, b_k, atom_k, &plan->b_boxes, &plan->box_b_rows);
     plan->b_boxes *= parts;
 
     const int c_unit = plan->epi_m * plan->epi_n * plan->c_element;
     plan->epi_c_stages = c_unit ? min_epi_stages(plan) : 0;
     plan->c_bytes = c_unit * plan->epi_c_stages;
     const int unit = staging_unit(plan);
-    const int left = GJ_SMEM_CTA_MAX - gj_plan_smem_for_stages(plan, 0);
+    plan->sums_bytes = (plan->split_k - 1) * key->tile_m * key->tile_n * (int)sizeof(float);
+    const int left = gj_plan_smem_max(plan) - gj_plan_smem_for_stages(plan, 0);
     plan->stages = left > 0 ? left / plan->stage_bytes : 0;
     plan->epi_stages = min_epi_stages(plan);
     if (unit > 0 && left > 0)
@@ -246,18 +268,21 @@ static void plan_slabs(struct gj_plan *plan)
     plan->c_line_bytes = line_bytes(key->c.major, width / plan->parts, plan->c_element);
 }
 
-/* A stage's full barrier: the producer's arrive.expect_tx. Its empty barrier: one thread of each warp group
- * that reads the stage, in every CTA that this CTA's producer writes to or gets data from. A ticket's empty
- * barrier, in the first CTA of a cluster: every MMA warp of the cluster and the producers of the other CTAs.
+/* A stage's full barrier: the arrive.expect_tx of each load warp. Its empty barrier: one thread of each warp
+ * group that reads the stage, in every CTA that this CTA's producer writes to or gets data from. A ticket's
+ * empty barrier, in the first CTA of a cluster: every MMA warp of the cluster and the producers of the other
+ * CTAs.
  */
 static void plan_barriers(struct gj_plan *plan)
 {
     const struct gj_key *const key = &plan->kernel;
     const int readers = key->sched == GJ_SCHED_PINGPONG ? 1 : plan->mma_warp_groups;
     const int ctas = key->cluster_m * key->cluster_n;
-    plan->full_arrivals = 1;
+    plan->full_arrivals = key->sched == GJ_SCHED_SINGLE ? 2 : 1;
     plan->empty_arrivals = readers * (key->cluster_m + key->cluster_n - 1);
     plan->barrier_bytes = 8 * (2 * plan->stages + 2 + plan->mma_warp_groups * plan->c_buffers);
+    if (plan->split_k > 1)
+        plan->barrier_bytes += 8;
     if (key->tiles == GJ_TILES_DYNAMIC) {
         plan->queue_empty_arrivals = ctas * 4 * plan->mma_warp_groups + ctas - 1;
         plan->barrier_bytes += GJ_QUEUE_SLOTS * (2 * 8 + 4);
@@ -270,7 +295,8 @@ static void plan_smem(struct gj_plan *plan)
     plan->smem_b = plan->smem_a + plan->stages * plan->a_stage_bytes;
     plan->smem_staging = plan->smem_b + plan->stages * plan->b_stage_bytes;
     plan->smem_c = plan->smem_staging + plan->staging_bytes;
-    plan->smem_barriers = plan->smem_c + plan->c_bytes;
+    plan->smem_sums = plan->smem_c + plan->c_bytes;
+    plan->smem_barriers = plan->smem_sums + plan->sums_bytes;
     plan->smem_bytes = plan->smem_barriers + GJ_SMEM_BARRIER_BYTES;
 }
 

@@ -16,14 +16,16 @@
 #include "base/strbuf.h"
 
 /* Hopper limits (compute capability 9.0). */
-#define GJ_SMEM_CTA_MAX 232448     /* opt-in dynamic shared memory of a CTA: 227 KiB */
+#define GJ_SMEM_CTA_MAX 232448 /* opt-in dynamic shared memory of a CTA: 227 KiB */
+#define GJ_SMEM_HALF \
+    115712 /* of each of two CTAs on an SM: 228 KiB hold both and 1 KiB of the driver's for each */
 #define GJ_SMEM_BARRIER_BYTES 1024 /* reserved for barriers; keeps every tile 1024-byte aligned */
 #define GJ_WARP_GROUP 128          /* threads of a warp group */
 #define GJ_STAGE_ROW_BYTES 128     /* one tile row of a stage: the 128-byte swizzle atom */
 #define GJ_TMA_BOX_MAX 256         /* elements of a TMA box along one dimension */
 #define GJ_MMA_M 64                /* rows of one wgmma */
 #define GJ_MMA_N_MAX 256           /* columns of one wgmma */
-#define GJ_MMA_PER_STAGE 4         /* wgmma along K in one stage: 4 x 32 bytes */
+#define GJ_MMA_PER_ATOM 4          /* wgmma along K in 128 bytes: 4 x 32 */
 
 /* How sums of 8-bit products are kept exact to f32. */
 enum gj_promotion {
@@ -47,7 +49,10 @@ struct gj_plan {
     int m_blocks;     /* wgmma along the rows of one warp group's part */
     int mma_n, mma_k; /* columns and depth of one wgmma, elements */
 
+    int atoms;               /* pieces of 128 bytes along K in a stage, one behind the other */
     int tile_k;              /* elements of K per stage */
+    int split_k;             /* CTAs that share a tile's K; 1: no split */
+    int cluster_size;        /* CTAs of a cluster: those that share A or B tiles, or a tile's K */
     int stages, stage_bytes; /* the A/B ring */
     int a_stage_bytes, b_stage_bytes;
     /* TMA boxes that one CTA loads of its A and B tile; the cluster multicasts the rest. k-major: box_rows
@@ -74,8 +79,9 @@ struct gj_plan {
     int queue_empty_arrivals; /* per phase of a ticket's barrier: readers in the cluster; dynamic tiles only
                                */
 
-    int smem_a, smem_b, smem_staging, smem_c, smem_barriers; /* offsets */
-    int barrier_bytes;                                       /* of GJ_SMEM_BARRIER_BYTES */
+    int sums_bytes; /* in a split's first CTA: the accumulators of the others */
+    int smem_a, smem_b, smem_staging, smem_c, smem_sums, smem_barriers; /* offsets */
+    int barrier_bytes;                                                  /* of GJ_SMEM_BARRIER_BYTES */
     int smem_bytes;
 };
 
@@ -98,6 +104,9 @@ bool gj_plan_has_b_halves(const struct gj_plan *plan);
 
 /* The plan as a table, one "name  value" line per number. */
 void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text);
+
+/* Shared memory that a CTA of this plan may have. */
+int gj_plan_smem_max(const struct gj_plan *plan);
 
 /* Bytes that `stages` stages take together with the least staging: what must fit GJ_SMEM_CTA_MAX. */
 int gj_plan_smem_for_stages(const struct gj_plan *plan, int stages);

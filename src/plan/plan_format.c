@@ -17,7 +17,7 @@ void gj_plan_format(const struct gj_plan *plan, struct gj_strbuf *text)
     ROW("registers", "%d load, %d MMA, of these %d accumulators%s\n", plan->load_registers,
         plan->mma_registers, plan->acc_registers, promotions[plan->promotion]);
     ROW("wgmma", "m%dn%dk%d, %d along M and %d along K per stage and warp group\n", GJ_MMA_M, plan->mma_n,
-        plan->mma_k, plan->m_blocks, GJ_MMA_PER_STAGE);
+        plan->mma_k, plan->m_blocks, GJ_MMA_PER_ATOM * plan->atoms);
     ROW("stages", "%d of %d bytes: A %d, B %d\n", plan->stages, plan->stage_bytes, plan->a_stage_bytes,
         plan->b_stage_bytes);
     ROW("TMA boxes", "A %d of %d lines, B %d of %d lines of %d bytes\n", plan->a_boxes, plan->box_a_rows,

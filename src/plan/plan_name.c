@@ -66,6 +66,10 @@ void gj_plan_name(const struct gj_key *key, char *text, size_t capacity)
                      key->cluster_n, WORD(key, sched), key->tiles == GJ_TILES_STATIC ? "" : "_",
                      key->tiles == GJ_TILES_STATIC ? "" : WORD(key, tiles),
                      key->swap_ab == GJ_SWAP_AB_YES ? "_swap" : "");
+    if (key->split_k != GJ_SPLIT_K_NONE)
+        gj_strbuf_printf(&name, "_split%s", WORD(key, split_k));
+    if (key->ctas_per_sm != GJ_CTAS_PER_SM_1)
+        gj_strbuf_printf(&name, "_%sctas", WORD(key, ctas_per_sm));
     snprintf(text, capacity, "%s", name.text ? name.text : "");
     gj_strbuf_free(&name);
     for (char *dot = text; (dot = strchr(dot, '.')) != NULL;) /* of bias=col.f32 */

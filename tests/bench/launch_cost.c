@@ -100,14 +100,13 @@ static void close_all(struct cost *cost)
 /* The least that a launch of this kernel takes: its arguments lie ready. */
 static void launch_bare(struct cost *cost, int calls)
 {
-    CUlaunchAttribute attribute;
-    CUlaunchConfig config;
+    struct gj_config config;
     struct gj_work *const work = &cost->work;
     void *arguments[] = {&work->maps.a, &work->maps.b, &work->maps.d, &work->maps.d_tail, &work->params};
-    gj_loaded_config(cost->loaded, work->clusters, cost->stream, &attribute, &config);
+    gj_loaded_config(cost->loaded, work->clusters, cost->stream, false, &config);
     for (int i = 0; i < calls; i++)
-        if (cost->driver->cuLaunchKernelEx_fn(&config, (CUfunction)cost->loaded->kernel, arguments, NULL) !=
-            CUDA_SUCCESS)
+        if (cost->driver->cuLaunchKernelEx_fn(&config.config, (CUfunction)cost->loaded->kernel, arguments,
+                                              NULL) != CUDA_SUCCESS)
             exit(1);
 }
 

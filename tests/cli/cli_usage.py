@@ -8,7 +8,7 @@ from cli_case import CliCase, DEFAULT_KEY
 VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor", "help")
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gemmjit.1")
 FIELDS = ("op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab, "
-          "gate, bias, scale, quant, own")
+          "gate, bias, scale, quant, own, split_k, ctas_per_sm")
 PROBLEM = ("op", "a", "b", "c", "d", "p", "acc", "act", "alpha", "beta", "batch", "gather", "fp8acc", "gate", "bias",
            "scale", "quant", "own")
 CONFIG = ("tile", "cluster", "sched", "tiles", "swap_ab")
@@ -117,7 +117,7 @@ class Keys(CliCase):
         self.refused("show", "--emit", "key", "--tile", "128x128", "--tile", "64x128", message=message)
 
     def test_bad_value(self):
-        self.refused("show", "--emit", "key", "--sched", "pong", message="sched=pong: allowed is pingpong, coop")
+        self.refused("show", "--emit", "key", "--sched", "pong", message="sched=pong: allowed is pingpong, coop, single")
 
     def test_two_fields_in_one_flag(self):
         self.refused("show", "--emit", "key", "--tile", "128x128,sched=coop",

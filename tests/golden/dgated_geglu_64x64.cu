@@ -469,6 +469,16 @@ DEVICE void load_b(u32 b, u32 full, const tensor_map *map, int column, int k, in
     }
 }
 
+// Waits until every stage has been released: until then other CTAs of the cluster may still arrive at this CTA's barriers.
+DEVICE void wait_until_released(u32 smem, struct ring_position ring)
+{
+#pragma unroll 1
+    for (u32 i = 0; i < STAGES; i++) {
+        mbarrier_wait(smem + EMPTY_BARRIERS + 8 * ring.stage, ring.parity ^ 1);
+        ring = ring_next(ring);
+    }
+}
+
 // Loads one stage. Whoever sends the data, every CTA expects the bytes of its whole stage.
 DEVICE void load_stage(u32 smem, u32 stage, struct input_maps maps, int k, struct tile_index tile,
                        const struct gemm_params *params, u32 cta_m, u32 cta_n)
@@ -483,8 +493,7 @@ DEVICE void load_stage(u32 smem, u32 stage, struct input_maps maps, int k, struc
     );
 }
 
-// All tiles of this CTA, then waits until every stage has been released: until then other CTAs of the cluster
-// may still arrive at this CTA's barriers.
+// All tiles of this CTA.
 DEVICE void load_tiles(u32 smem, struct input_maps maps, const struct gemm_params *params, u32 cta_m, u32 cta_n)
 {
     struct ring_position ring = {0, 0};
@@ -501,11 +510,7 @@ DEVICE void load_tiles(u32 smem, struct input_maps maps, const struct gemm_param
         }
         queue_produce(&queue, smem, params, cta_rank(cta_m, cta_n));
     }
-#pragma unroll 1
-    for (u32 i = 0; i < STAGES; i++) {
-        mbarrier_wait(smem + EMPTY_BARRIERS + 8 * ring.stage, ring.parity ^ 1);
-        ring = ring_next(ring);
-    }
+    wait_until_released(smem, ring);
     queue_finish(&queue, smem, cta_rank(cta_m, cta_n));
 }
 // ---- templates/mma.cuh ----

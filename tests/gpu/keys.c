@@ -101,18 +101,39 @@ static void set_swap_ab(struct gj_key *key, int value)
     key->swap_ab = (enum gj_swap_ab)value;
 }
 
-static const struct factor factors[] = {
-    {6, set_a},       {6, set_b},     {11, set_c},     {10, set_d},      {2, set_acc},
-    {3, set_alpha},   {4, set_beta},  {3, set_fp8acc}, {5, set_tile_m},  {16, set_tile_n},
-    {6, set_cluster}, {2, set_sched}, {3, set_tiles},  {2, set_swap_ab},
+static void set_single(struct gj_key *key, int value)
+{
+    key->sched = GJ_SCHED_SINGLE;
+    key->split_k = (enum gj_split_k)value;
+}
+
+static void set_ctas_per_sm(struct gj_key *key, int value)
+{
+    key->ctas_per_sm = (enum gj_ctas_per_sm)value;
+}
+
+#define PROBLEM_FACTORS                                                                            \
+    {6, set_a}, {6, set_b}, {11, set_c}, {10, set_d}, {2, set_acc}, {3, set_alpha}, {4, set_beta}, \
+    {                                                                                              \
+        3, set_fp8acc                                                                              \
+    }
+static const struct factor shared_factors[] = {
+    PROBLEM_FACTORS, {5, set_tile_m}, {16, set_tile_n}, {6, set_cluster},
+    {2, set_sched},  {3, set_tiles},  {2, set_swap_ab},
 };
-#define NUM_FACTORS ((int)(sizeof factors / sizeof factors[0]))
+static const struct factor single_factors[] = {
+    PROBLEM_FACTORS, {2, set_tile_m}, {16, set_tile_n}, {3, set_cluster},
+    {3, set_single}, {3, set_tiles},  {2, set_swap_ab}, {2, set_ctas_per_sm},
+};
+#define FACTORS_MAX ((int)(sizeof single_factors / sizeof single_factors[0]))
+static const struct factor *factors; /* those of the set being made */
+static int num_factors;
 #define VALUES_MAX 16
 
 static bool accepted(const int *values, struct gj_key *key)
 {
     *key = gj_key_default();
-    for (int f = 0; f < NUM_FACTORS; f++)
+    for (int f = 0; f < num_factors; f++)
         factors[f].set(key, values[f]);
     return gj_key_check(key, NULL) == GJ_OK;
 }
@@ -128,7 +149,7 @@ static int random_below(int count)
 /* Random values for the fields that are not fixed (-1), steered towards what can be accepted at all. */
 static void complete(const int *fixed, int *values)
 {
-    for (int f = 0; f < NUM_FACTORS; f++)
+    for (int f = 0; f < num_factors; f++)
         values[f] = fixed[f] >= 0 ? fixed[f] : random_below(factors[f].count);
     const bool eight_bit = values[0] >= 4;
     if (fixed[1] < 0)
@@ -143,13 +164,13 @@ static void complete(const int *fixed, int *values)
         values[2] = values[6] == 0 ? 0 : 1 + random_below(10);
 }
 
-static unsigned char covered[NUM_FACTORS * VALUES_MAX][NUM_FACTORS * VALUES_MAX][NUM_FACTORS * VALUES_MAX];
+static unsigned char covered[FACTORS_MAX * VALUES_MAX][FACTORS_MAX * VALUES_MAX][FACTORS_MAX * VALUES_MAX];
 
 static void mark(const int *values)
 {
-    for (int f = 0; f < NUM_FACTORS; f++)
-        for (int g = f + 1; g < NUM_FACTORS; g++)
-            for (int h = g + 1; h < NUM_FACTORS; h++)
+    for (int f = 0; f < num_factors; f++)
+        for (int g = f + 1; g < num_factors; g++)
+            for (int h = g + 1; h < num_factors; h++)
                 covered[f * VALUES_MAX + values[f]][g * VALUES_MAX + values[g]][h * VALUES_MAX + values[h]] =
                     1;
 }
@@ -158,7 +179,7 @@ static void mark(const int *values)
  * counts as one that cannot occur. */
 static bool cover(const int *fixed, struct gj_key *key)
 {
-    int values[NUM_FACTORS];
+    int values[FACTORS_MAX];
     for (int attempt = 0; attempt < 400; attempt++) {
         complete(fixed, values);
         if (accepted(values, key)) {
@@ -172,7 +193,7 @@ static bool cover(const int *fixed, struct gj_key *key)
 /* All triples of three fields. */
 static void cover_fields(int f, int g, int h, struct gj_key *keys, size_t capacity, size_t *count)
 {
-    int fixed[NUM_FACTORS];
+    int fixed[FACTORS_MAX];
     for (int a = 0; a < factors[f].count; a++) {
         for (int b = 0; b < factors[g].count; b++) {
             for (int c = 0; c < factors[h].count; c++) {
@@ -189,7 +210,7 @@ static void cover_fields(int f, int g, int h, struct gj_key *keys, size_t capaci
     }
 }
 
-size_t keys_covering(uint32_t seed, struct gj_key *keys, size_t capacity)
+static size_t cover_all(uint32_t seed, struct gj_key *keys, size_t capacity)
 {
     size_t count = 0;
     state = seed;
@@ -197,18 +218,58 @@ size_t keys_covering(uint32_t seed, struct gj_key *keys, size_t capacity)
     /* The fields with many values first: their triples need keys of their own, which cover the others by the
      * way. */
     for (int least = 1000; least >= 0; least = least ? least / 4 : -1)
-        for (int f = 0; f < NUM_FACTORS; f++)
-            for (int g = f + 1; g < NUM_FACTORS; g++)
-                for (int h = g + 1; h < NUM_FACTORS; h++)
+        for (int f = 0; f < num_factors; f++)
+            for (int g = f + 1; g < num_factors; g++)
+                for (int h = g + 1; h < num_factors; h++)
                     if (factors[f].count * factors[g].count * factors[h].count >= least)
                         cover_fields(f, g, h, keys, capacity, &count);
     return count;
 }
 
+size_t keys_covering(uint32_t seed, struct gj_key *keys, size_t capacity)
+{
+    factors = shared_factors;
+    num_factors = (int)(sizeof shared_factors / sizeof shared_factors[0]);
+    return cover_all(seed, keys, capacity);
+}
+
+/* Appends the accepted configs of a problem, those of sched=single or the others. */
+static size_t add_configs(struct gj_key problem, bool single, struct gj_key *keys, size_t capacity,
+                          size_t count)
+{
+    static struct gj_key all[2048];
+    const size_t found = gj_keys_enumerate(&problem, all, sizeof all / sizeof all[0]);
+    for (size_t i = 0; i < found && i < sizeof all / sizeof all[0]; i++) {
+        if ((all[i].sched == GJ_SCHED_SINGLE) != single)
+            continue;
+        if (count < capacity)
+            keys[count] = all[i];
+        count++;
+    }
+    return count;
+}
+
 static size_t add_problem(struct gj_key problem, struct gj_key *keys, size_t capacity, size_t count)
 {
-    const size_t room = count < capacity ? capacity - count : 0;
-    return count + gj_keys_enumerate(&problem, keys + (room ? count : 0), room);
+    return add_configs(problem, false, keys, capacity, count);
+}
+
+size_t keys_single(uint32_t seed, struct gj_key *keys, size_t capacity)
+{
+    factors = single_factors;
+    num_factors = FACTORS_MAX;
+    size_t count = cover_all(seed, keys, capacity);
+    for (int i = 0; i < 12; i++) {
+        struct gj_key problem = gj_key_default();
+        problem.swap_ab = (enum gj_swap_ab)(i % 2);
+        problem.tiles = i / 2 % 2 ? GJ_TILES_ONCE : GJ_TILES_STATIC;
+        if (i / 4 > 0) {
+            problem.a = problem.b = (struct gj_format){GJ_DTYPE_E4M3, GJ_MAJOR_K};
+            problem.fp8acc = i / 4 == 1 ? GJ_FP8ACC_FAST : GJ_FP8ACC_PROMOTED;
+        }
+        count = add_configs(problem, true, keys, capacity, count);
+    }
+    return count;
 }
 
 size_t keys_product(struct gj_key *keys, size_t capacity)

@@ -20,4 +20,7 @@ size_t keys_covering(uint32_t seed, struct gj_key *keys, size_t capacity);
  */
 size_t keys_basic(struct gj_key *keys, size_t capacity);
 
+/* sched=single: as keys_covering, and every accepted config of bf16 and of e4m3 with either kind of sums. */
+size_t keys_single(uint32_t seed, struct gj_key *keys, size_t capacity);
+
 #endif

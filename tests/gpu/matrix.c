@@ -206,6 +206,8 @@ static void choose_keys(struct matrix *matrix, const struct options *options)
         count = keys_product(keys, KEYS_MAX);
     else if (strcmp(options->set, "covering") == 0)
         count = keys_covering(options->seed, keys, KEYS_MAX);
+    else if (strcmp(options->set, "single") == 0)
+        count = keys_single(options->seed, keys, KEYS_MAX);
     else
         count = keys_basic(keys, KEYS_MAX);
     for (size_t i = 0; i < count && i < KEYS_MAX; i++) {

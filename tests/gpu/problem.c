@@ -183,6 +183,7 @@ static struct gj_gemm_args make_args(const struct problem *problem, const struct
 {
     const struct shape *const s = &problem->shape;
     const struct place place = place_of(problem, key);
+    static const unsigned flags[] = {0, GJ_LAUNCH_OVERLAP, GJ_LAUNCH_OVERLAP | GJ_LAUNCH_B_CONSTANT};
     float effective[2];
     const float *const pair = problem_pair(key, variant, effective);
     struct gj_gemm_args args = {
@@ -201,6 +202,7 @@ static struct gj_gemm_args make_args(const struct problem *problem, const struct
         .group_size = variant % 4 == 3 ? 3 : 0,
         .max_sms = variant % 5 == 4 ? 66 : 0,
         .batch_order = s->batch > 1 && variant % 2 ? problem->order : NULL,
+        .flags = flags[variant / 2 % 3],
     };
     if (key->c.dtype != GJ_DTYPE_NONE)
         args.c = in_place(key, variant)

@@ -234,15 +234,6 @@ static CUresult fake_cuStreamGetCtx(CUstream stream, CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_cuStreamGetDevice(CUstream stream, CUdevice *device)
-{
-    ENTER(cuStreamGetDevice);
-    if (fake_device_of_stream(stream) < 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    *device = fake_device_of_stream(stream);
-    return CUDA_SUCCESS;
-}
-
 static CUresult fake_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     ENTER(cuStreamIsCapturing);
@@ -275,7 +266,7 @@ static const struct {
     ROW(cuInit) ROW(cuDriverGetVersion) ROW(cuGetErrorName) ROW(cuGetErrorString) ROW(cuDeviceGetCount)
     ROW(cuDeviceGet) ROW(cuDeviceGetName) ROW(cuDeviceGetAttribute) ROW(cuDeviceTotalMem)
     ROW(cuDevicePrimaryCtxRetain) ROW(cuDevicePrimaryCtxRelease) ROW(cuCtxGetCurrent) ROW(cuCtxPushCurrent)
-    ROW(cuCtxPopCurrent) ROW(cuCtxGetDevice) ROW(cuStreamGetCtx) ROW(cuStreamGetDevice) ROW(cuStreamIsCapturing) ROW(cuTensorMapReplaceAddress)
+    ROW(cuCtxPopCurrent) ROW(cuCtxGetDevice) ROW(cuStreamGetCtx) ROW(cuStreamIsCapturing) ROW(cuTensorMapReplaceAddress)
     ROW(cuLibraryLoadData) ROW(cuLibraryUnload) ROW(cuLibraryGetKernel) ROW(cuKernelGetFunction)
     ROW(cuKernelSetAttribute) ROW(cuFuncLoad) ROW(cuOccupancyMaxActiveClusters) ROW(cuTensorMapEncodeTiled)
     ROW(cuLaunchKernelEx) ROW(cuMemAlloc) ROW(cuMemFree)

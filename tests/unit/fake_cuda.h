@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "templates/fused_params.h"
-#include "templates/params.h"
+#include "cuda/params_host.h"
 
 #define FAKE_CUDA_STATE "fake_cuda_state"
 

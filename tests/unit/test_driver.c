@@ -224,15 +224,19 @@ static void device_of_a_stream(void **state)
     assert_int_equal(device, 1);
     for (int of_stream = 0; of_stream < 2; of_stream++) {
         struct fake_stream stream = {.device = of_stream};
+        fake->retained[of_stream] = 1;
         fake_forget(fake);
         assert_int_equal(gj_gpu_of_stream(driver, &stream, &device, NULL), GJ_OK);
         assert_int_equal(device, of_stream);
-        fake_check_calls(fake, "cuStreamGetDevice");
+        fake_check_calls(fake, of_stream == 1
+                                   ? "cuCtxGetCurrent cuStreamGetCtx cuCtxGetDevice"
+                                   : "cuCtxGetCurrent cuStreamGetCtx cuCtxPushCurrent cuCtxGetDevice "
+                                     "cuCtxPopCurrent");
     }
     struct fake_stream stream = {.device = 0};
     for (int i = 0; i < 2; i++) {
         device = 77;
-        fake_fail(fake, i ? "cuCtxGetDevice" : "cuStreamGetDevice", CUDA_ERROR_INVALID_VALUE);
+        fake_fail(fake, i ? "cuCtxGetDevice" : "cuStreamGetCtx", CUDA_ERROR_INVALID_VALUE);
         check_error(gj_gpu_of_stream(driver, i ? NULL : &stream, &device, &error), GJ_ERR_DRIVER, &error,
                     "CUDA_ERROR_INVALID_VALUE", NULL);
         assert_int_equal(device, 77);
@@ -240,12 +244,10 @@ static void device_of_a_stream(void **state)
     gj_driver_close(&driver);
 }
 
-/* Drivers before CUDA 12.8 have no cuStreamGetDevice. */
 static void device_of_a_stream_by_context(void **state)
 {
     (void)state;
     struct fake_cuda *const fake = fake_use(library);
-    fake->driver_version = 12070;
     gj_driver *driver = opened();
     gj_error *error = NULL;
     int device = 77;

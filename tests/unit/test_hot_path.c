@@ -121,8 +121,8 @@ static void hot_gemm(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(gemm(&args, NULL), GJ_OK);
         assert_int_equal(num_forbidden, 0);
-        assert_int_equal(fake_count(fake, "cuStreamGetDevice"), 1);
-        assert_int_equal(fake_count(fake, "cuTensorMapEncodeTiled") + 2, fake->num_calls);
+        assert_int_equal(fake_count(fake, "cuStreamGetCtx"), 1);
+        assert_int_equal(fake_count(fake, "cuTensorMapEncodeTiled") + 4, fake->num_calls);
         assert_int_equal(fake->num_launches, 1);
     }
     gj_stats(kernels.context, &stats);
@@ -144,7 +144,7 @@ static void hot_gemm_refuses(void **state)
     args = plain_args();
     args.d.data = ADDRESS(0x30008);
     check_error(gemm(&args, &error), GJ_ERR_ARGUMENT, &error, "D: data = 0x30008", NULL);
-    fake_fail(fake, "cuStreamGetDevice", CUDA_ERROR_INVALID_VALUE);
+    fake_fail(fake, "cuStreamGetCtx", CUDA_ERROR_INVALID_VALUE);
     args = plain_args();
     check_error(gemm(&args, &error), GJ_ERR_DRIVER, &error, "CUDA_ERROR_INVALID_VALUE", NULL);
     fake_fail(fake, NULL, CUDA_SUCCESS);
@@ -367,7 +367,7 @@ static void prepared_failures(void **state)
     fake_fail(fake, NULL, CUDA_SUCCESS);
     assert_null(prepared);
     assert_int_equal(gj_launch_prepare(kernel, &args, 0, &prepared, NULL), GJ_OK);
-    static const char *const calls[] = {"cuStreamGetDevice", "cuTensorMapReplaceAddress", "cuLaunchKernelEx"};
+    static const char *const calls[] = {"cuStreamGetCtx", "cuTensorMapReplaceAddress", "cuLaunchKernelEx"};
     for (size_t i = 0; i < COUNT(calls); i++) {
         fake_forget(fake);
         fake_fail(fake, calls[i], CUDA_ERROR_LAUNCH_FAILED);
@@ -376,8 +376,10 @@ static void prepared_failures(void **state)
     }
     fake_fail(fake, NULL, CUDA_SUCCESS);
     stream.device = 1;
+    fake->retained[1]++; /* whoever made that stream */
     check_error(gj_prepared_launch(prepared, &others, &stream, &error), GJ_ERR_ARGUMENT, &error, "device 1",
                 "device 0", NULL);
+    fake->retained[1]--;
     gj_prepared_free(&prepared);
 }
 

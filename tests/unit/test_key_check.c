@@ -220,6 +220,8 @@ static void values_outside_their_enum_are_arguments(void **state)
         {"quant", offsetof(struct gj_key, quant)},
         {"own", offsetof(struct gj_key, own.high)},
         {"own", offsetof(struct gj_key, own.low)},
+        {"split_k", offsetof(struct gj_key, split_k)},
+        {"ctas_per_sm", offsetof(struct gj_key, ctas_per_sm)},
     };
     static const int values[] = {-1, 10000, INT_MAX, INT_MIN};
     assert_int_equal(COUNT(fields) * sizeof(int), sizeof(struct gj_key));
@@ -327,6 +329,8 @@ static void enumerated_keys_are_accepted_and_distinct(void **state)
             same.cluster_n = problem.cluster_n;
             same.sched = problem.sched;
             same.tiles = problem.tiles;
+            same.split_k = problem.split_k;
+            same.ctas_per_sm = problem.ctas_per_sm;
             assert_memory_equal(&same, &problem, sizeof same);
         }
         free(keys);
@@ -398,10 +402,12 @@ static void enumeration_is_complete(void **state)
 {
     (void)state;
     size_t count, accepted = 0;
-    struct gj_key *const keys = enumerate("d=f32.n", &count);
-    struct gj_key key = parse("d=f32.n");
-    for (int sched = 0; sched < 2; sched++) {
-        key.sched = (enum gj_sched)sched;
+    struct gj_key *const keys = enumerate("d=f32.n,tiles=once", &count);
+    struct gj_key key = parse("d=f32.n,tiles=once");
+    for (int variant = 0; variant < 3 * 3 * 2; variant++) {
+        key.sched = (enum gj_sched)(variant % 3);
+        key.split_k = (enum gj_split_k)(variant / 3 % 3);
+        key.ctas_per_sm = (enum gj_ctas_per_sm)(variant / 9);
         for (key.tile_m = 8; key.tile_m <= 512; key.tile_m += 8)
             for (key.tile_n = 8; key.tile_n <= 512; key.tile_n += 8)
                 for (key.cluster_m = 1; key.cluster_m <= 4; key.cluster_m++)

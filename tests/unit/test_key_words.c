@@ -16,7 +16,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Every struct gj_key is ints without padding, so that memcmp compares keys. */
-_Static_assert(sizeof(struct gj_key) == 31 * sizeof(int), "compared as bytes");
+_Static_assert(sizeof(struct gj_key) == 33 * sizeof(int), "compared as bytes");
 
 static struct gj_key parse(const char *text)
 {

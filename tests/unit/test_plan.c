@@ -283,8 +283,13 @@ static void check_memory(const struct gj_plan *plan)
     assert_true(plan->smem_a >= 0);
     assert_true(plan->smem_b >= a_end);
     assert_true(plan->smem_staging >= b_end);
-    assert_true(plan->smem_barriers >= plan->smem_staging + plan->staging_bytes + plan->c_bytes);
-    assert_true(plan->smem_bytes <= GJ_SMEM_CTA_MAX);
+    assert_true(plan->smem_sums >= plan->smem_staging + plan->staging_bytes + plan->c_bytes);
+    assert_int_equal(plan->sums_bytes, (plan->split_k - 1) * plan->key.tile_m * plan->key.tile_n * 4);
+    assert_true(plan->smem_barriers >= plan->smem_sums + plan->sums_bytes);
+    assert_true(plan->smem_bytes <= gj_plan_smem_max(plan));
+    /* an SM has 228 KiB, of which the driver takes one for each CTA */
+    assert_true((plan->key.ctas_per_sm == GJ_CTAS_PER_SM_2 ? 2 : 1) * (plan->smem_bytes + 1024) <=
+                228 * 1024);
     /* full, empty and turn barriers */
     assert_true(plan->smem_barriers + 8 * (2 * plan->stages + plan->mma_warp_groups) <= plan->smem_bytes);
     assert_int_equal(plan->smem_a % 1024, 0);
@@ -293,11 +298,12 @@ static void check_memory(const struct gj_plan *plan)
     assert_int_equal(plan->smem_barriers % 1024, 0);
     assert_int_equal(plan->key.tile_m * GJ_STAGE_ROW_BYTES % 1024, 0);
     assert_int_equal(plan->key.tile_n * GJ_STAGE_ROW_BYTES % 1024, 0);
-    assert_int_equal(plan->stage_bytes, (plan->key.tile_m + plan->key.tile_n) * GJ_STAGE_ROW_BYTES);
+    assert_int_equal(plan->stage_bytes,
+                     plan->atoms * (plan->key.tile_m + plan->key.tile_n) * GJ_STAGE_ROW_BYTES);
     assert_true(plan->stages >= 2);
     /* one stage more would not fit */
-    assert_true(gj_plan_smem_for_stages(plan, plan->stages) <= GJ_SMEM_CTA_MAX);
-    assert_true(gj_plan_smem_for_stages(plan, plan->stages + 1) > GJ_SMEM_CTA_MAX);
+    assert_true(gj_plan_smem_for_stages(plan, plan->stages) <= gj_plan_smem_max(plan));
+    assert_true(gj_plan_smem_for_stages(plan, plan->stages + 1) > gj_plan_smem_max(plan));
 }
 
 static void check_slabs(const struct gj_plan *plan)
@@ -323,7 +329,8 @@ static void check_slabs(const struct gj_plan *plan)
 
 static void check_registers(const struct gj_plan *plan)
 {
-    const int registers = 65536 / plan->threads / 8 * 8; /* per thread at launch */
+    const int ctas = plan->key.ctas_per_sm == GJ_CTAS_PER_SM_2 ? 2 : 1;
+    const int registers = 65536 / (ctas * plan->threads) / 8 * 8; /* per thread at launch */
     assert_true(128 * (plan->load_registers + plan->mma_warp_groups * plan->mma_registers) <=
                 registers * plan->threads);
     assert_int_equal(plan->load_registers % 8, 0);
@@ -338,17 +345,19 @@ static void check_instructions(const struct gj_plan *plan)
     assert_true(plan->mma_n % 8 == 0 && plan->mma_n >= 8 && plan->mma_n <= 256);
     assert_int_equal(plan->m_blocks * 64 * plan->split_m, plan->key.tile_m);
     assert_int_equal(plan->mma_n * plan->split_n, plan->key.tile_n);
-    assert_int_equal(plan->mma_k * 4, plan->tile_k);
-    assert_int_equal(plan->tile_k * (int)gj_dtype_bytes(plan->key.a.dtype), 128);
+    const int atom_k = plan->tile_k / plan->atoms;
+    assert_int_equal(plan->mma_k * 4, atom_k);
+    assert_int_equal(atom_k * (int)gj_dtype_bytes(plan->key.a.dtype), 128);
+    assert_true(plan->atoms == 1 || (plan->key.sched == GJ_SCHED_SINGLE && plan->stages >= 3));
     /* the cluster's slices are whole swizzle atoms that one TMA box holds and together are the tile */
     if (plan->kernel.a.major == GJ_MAJOR_K)
         assert_int_equal(plan->a_boxes * plan->box_a_rows * plan->kernel.cluster_n, plan->kernel.tile_m);
     else
-        assert_int_equal(plan->box_a_rows * plan->kernel.cluster_n, plan->tile_k);
+        assert_int_equal(plan->box_a_rows * plan->kernel.cluster_n, atom_k);
     if (plan->kernel.b.major == GJ_MAJOR_K)
         assert_int_equal(plan->b_boxes * plan->box_b_rows * plan->kernel.cluster_m, plan->kernel.tile_n);
     else
-        assert_int_equal(plan->box_b_rows * plan->kernel.cluster_m, plan->tile_k);
+        assert_int_equal(plan->box_b_rows * plan->kernel.cluster_m, atom_k);
     assert_true(plan->box_a_rows % 8 == 0 && plan->box_a_rows <= 256);
     assert_true(plan->box_b_rows % 8 == 0 && plan->box_b_rows <= 256);
 }
@@ -357,7 +366,7 @@ static void check_instructions(const struct gj_plan *plan)
 static void check_arrivals(const struct gj_plan *plan)
 {
     const int readers = plan->key.sched == GJ_SCHED_PINGPONG ? 1 : plan->mma_warp_groups;
-    assert_int_equal(plan->full_arrivals, 1);
+    assert_int_equal(plan->full_arrivals, plan->key.sched == GJ_SCHED_SINGLE ? 2 : 1);
     assert_int_equal(plan->empty_arrivals, (plan->key.cluster_m + plan->key.cluster_n - 1) * readers);
 }
 

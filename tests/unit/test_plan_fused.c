@@ -151,14 +151,16 @@ static int for_accepted(void (*check)(const struct gj_plan *))
 /* The staging of quack's rule, written down once more. */
 static void check_staging(const struct gj_plan *plan)
 {
-    const int tile = plan->epi_m * plan->epi_n, least = plan->epi_n <= 16 ? 4 : 2;
+    const int tile = plan->epi_m * plan->epi_n,
+              least = plan->epi_n <= 16 && plan->key.sched != GJ_SCHED_SINGLE ? 4 : 2;
     const int post = plan->key.op == GJ_OP_GATED ? tile / 2 : tile,
               pair = plan->key.op == GJ_OP_DGATED ? 2 : 1;
     const int per =
         pair * tile * (int)gj_dtype_bytes(plan->key.d.dtype) + post * (int)gj_dtype_bytes(plan->key.p.dtype);
     const int c = plan->key.c.dtype != GJ_DTYPE_NONE ? least : 0;
     const int c_bytes = c * pair * tile * (int)gj_dtype_bytes(plan->key.c.dtype);
-    const int rest = GJ_SMEM_CTA_MAX - GJ_SMEM_BARRIER_BYTES - per * least - c_bytes;
+    const int rest =
+        gj_plan_smem_max(plan) - GJ_SMEM_BARRIER_BYTES - per * least - c_bytes - plan->sums_bytes;
     assert_int_equal(plan->stages, rest / plan->stage_bytes);
     assert_int_equal(plan->epi_stages, least + rest % plan->stage_bytes / per);
     assert_int_equal(plan->epi_c_stages, c);

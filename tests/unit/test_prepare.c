@@ -138,8 +138,9 @@ static void a_launch_prepares(void **state)
     fake_forget(fake);
     launched();
     /* All of these may be called while a stream captures, and none waits for the device. */
-    fake_check_calls(fake, "cuStreamGetDevice cuTensorMapEncodeTiled cuTensorMapEncodeTiled "
-                           "cuTensorMapEncodeTiled cuLaunchKernelEx");
+    fake_check_calls(
+        fake, "cuCtxGetCurrent cuStreamGetCtx cuCtxGetDevice cuTensorMapEncodeTiled cuTensorMapEncodeTiled "
+              "cuTensorMapEncodeTiled cuLaunchKernelEx");
 }
 
 static void wrong_devices(void **state)
@@ -314,7 +315,7 @@ static void check_failure(const char *function, int call, const struct gj_gemm_a
 static void failures_of_preparing(void **state)
 {
     static const char *const calls[] = {
-        "cuStreamGetDevice",   "cuStreamIsCapturing",          "cuDeviceGetCount",
+        "cuStreamGetCtx",      "cuStreamIsCapturing",          "cuDeviceGetCount",
         "cuDeviceGet",         "cuDeviceGetAttribute",         "cuLibraryLoadData",
         "cuLibraryGetKernel",  "cuKernelSetAttribute",         "cuFuncLoad",
         "cuKernelGetFunction", "cuOccupancyMaxActiveClusters", "cuTensorMapEncodeTiled",
@@ -339,7 +340,7 @@ static void failures_of_a_hot_launch(void **state)
     for (int i = 0; i < 3; i++)
         check_failure("cuTensorMapEncodeTiled", i, &basic);
     check_failure("cuLaunchKernelEx", 0, &basic);
-    check_failure("cuStreamGetDevice", 0, &basic);
+    check_failure("cuStreamGetCtx", 0, &basic);
     launched();
 }
 

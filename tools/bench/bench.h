@@ -77,6 +77,7 @@ struct bench {
     size_t num_given;
     int64_t num_candidates; /* configs that the model ranks first, the choice included */
     int64_t seconds, train_ms;
+    unsigned flags; /* of the launches of keys */
     struct bench_shape *shapes;
     size_t num_shapes;
     gj_driver *driver;

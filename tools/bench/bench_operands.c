@@ -111,6 +111,7 @@ struct gj_gemm_args bench_operands_args(const struct bench *bench, const struct 
         .a = tensor(memory, key->a.major == GJ_MAJOR_K, m, k),
         .b = tensor(memory + operands->offset_b, key->b.major == GJ_MAJOR_K, n, k),
         .d = tensor(memory + operands->offset_d, key->d.major == GJ_MAJOR_N, m, n),
+        .flags = bench->flags,
     };
     if (key->c.dtype != GJ_DTYPE_NONE) {
         args.c = tensor(memory + operands->offset_c, key->c.major == GJ_MAJOR_N, m, n);

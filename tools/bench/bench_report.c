@@ -15,10 +15,13 @@ static double tflops(const struct bench_shape *shape, double us)
 /* The config fields of a key. */
 static void config_text(const struct gj_key *key, char *text, size_t capacity)
 {
+    static const char *const scheds[] = {"pingpong", "coop", "single"};
     static const char *const tiles[] = {"", ",tiles=dynamic", ",tiles=once"};
-    snprintf(text, capacity, "tile=%dx%d,cluster=%dx%d,sched=%s%s%s", key->tile_m, key->tile_n,
-             key->cluster_m, key->cluster_n, key->sched == GJ_SCHED_COOP ? "coop" : "pingpong",
-             tiles[key->tiles], key->swap_ab == GJ_SWAP_AB_YES ? ",swap_ab=yes" : "");
+    static const char *const splits[] = {"", ",split_k=2", ",split_k=4"};
+    snprintf(text, capacity, "tile=%dx%d,cluster=%dx%d,sched=%s%s%s%s%s", key->tile_m, key->tile_n,
+             key->cluster_m, key->cluster_n, scheds[key->sched], tiles[key->tiles],
+             key->swap_ab == GJ_SWAP_AB_YES ? ",swap_ab=yes" : "", splits[key->split_k],
+             key->ctas_per_sm == GJ_CTAS_PER_SM_2 ? ",ctas_per_sm=2" : "");
 }
 
 /* The fields of the problem, which the text of a key has before those of the config. */
@@ -179,6 +182,7 @@ static enum gj_status print_document(struct bench *bench, const struct bench_res
                     bench->cublas ? (double)bench_cublas_version(bench->cublas) : 0);
     cli_json_text(cli, document, "problem", problem);
     cli_json_number(cli, document, "train_ms", (double)bench->train_ms);
+    cli_json_number(cli, document, "flags", (double)bench->flags);
     cJSON *const shapes = cli_json_array(cli, document, "shapes");
     for (size_t i = 0; i < count; i++)
         cli_json_append(cli, shapes, shape_object(bench, &results[i]));

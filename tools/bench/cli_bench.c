@@ -87,6 +87,8 @@ static bool is_same_problem(const struct gj_key *x, const struct gj_key *y)
     config.sched = y->sched;
     config.tiles = y->tiles;
     config.swap_ab = y->swap_ab;
+    config.split_k = y->split_k;
+    config.ctas_per_sm = y->ctas_per_sm;
     return memcmp(&config, y, sizeof(config)) == 0;
 }
 
@@ -102,7 +104,7 @@ static enum gj_status read_configs(struct bench *bench, gj_error **error)
         if (!is_same_problem(key, &bench->problem))
             FAIL_USAGE(error,
                        "--key %s: is of another problem than the flags; a config has the fields tile, "
-                       "cluster, sched, tiles and swap_ab",
+                       "cluster, sched, tiles, swap_ab, split_k and ctas_per_sm",
                        options->keys[i]);
     }
     return GJ_OK;
@@ -121,6 +123,10 @@ static enum gj_status read_options(struct bench *bench, gj_error **error)
     GJ_TRY(cli_option_int(cli, CLI_CANDIDATES, 1, BENCH_CANDIDATES_MAX, &bench->num_candidates, error));
     GJ_TRY(cli_option_int(cli, CLI_SECONDS, 1, 600, &bench->seconds, error));
     GJ_TRY(cli_option_int(cli, CLI_TRAIN, 1, 10000, &bench->train_ms, error));
+    if (cli->options.count[CLI_B_CONSTANT] && !cli->options.count[CLI_OVERLAP])
+        FAIL_USAGE(error, "--b-constant needs --overlap");
+    bench->flags = (cli->options.count[CLI_OVERLAP] ? GJ_LAUNCH_OVERLAP : 0) |
+                   (cli->options.count[CLI_B_CONSTANT] ? GJ_LAUNCH_B_CONSTANT : 0);
     GJ_TRY(read_problem(bench, error));
     GJ_TRY(read_configs(bench, error));
     return read_shapes(bench, error);
