@@ -149,10 +149,6 @@ enum gj_status cli_key_parse(struct cli *cli, const char *text, struct gj_key *k
 /* Makes the function of --act-source known to a context. */
 enum gj_status cli_own_add(struct cli *cli, gj_context *context, gj_error **error);
 
-/* Reads a file of at most `most` bytes to its end; a pipe is as good as a regular file. The text ends in a
- * zero and is freed by the caller, also on failure. (cli_file.c) */
-enum gj_status cli_file_read(const char *path, size_t most, struct gj_strbuf *text, gj_error **error);
-
 /* Opens a context as --cache-dir, --no-cache, -q and -v say. (cli_context.c) */
 enum gj_status cli_context_open(struct cli *cli, gj_context **context, gj_error **error);
 /* Why the disk cache that the options name cannot be used: GJ_ERR_SYSTEM; GJ_OK when it can. */

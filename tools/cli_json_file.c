@@ -1,60 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a JSON document from a file of bounded size; errors have line and column. */
-#include <stdlib.h>
-#include <string.h>
+/* Reads a JSON document that a user wrote. */
+#include "base/json.h"
 
 #include "cli.h"
 
 #define JSON_BYTES_MAX (16 << 20)
 
-#define FAIL_JSON(error, ...) GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, __VA_ARGS__)
-
-/* Line and column, from 1, of a position. */
-static enum gj_status fail_at(const char *path, const char *text, const char *at, const char *what,
-                              gj_error **error)
-{
-    int line = 1, column = 1;
-    for (const char *c = text; c < at; c++) {
-        column = *c == '\n' ? 1 : column + 1;
-        line += *c == '\n';
-    }
-    FAIL_JSON(error, "%s:%d:%d: %s", path, line, column, what);
-}
-
-/* The first \u0000 of a sound document, or NULL: as text it would end the string that it stands in. */
-static const char *find_zero(const char *text)
-{
-    for (const char *at = strchr(text, '\\'); at; at = strchr(at + 2, '\\'))
-        if (strncmp(at + 1, "u0000", 5) == 0)
-            return at;
-    return NULL;
-}
-
-static enum gj_status parse(const char *path, const struct gj_strbuf *text, cJSON **document,
-                            gj_error **error)
-{
-    const char *const zero = memchr(text->text, '\0', text->length);
-    if (zero)
-        return fail_at(path, text->text, zero, "this is not JSON", error);
-    const char *end = text->text;
-    *document = cJSON_ParseWithLengthOpts(text->text, text->length + 1, &end, 1);
-    if (*document == NULL)
-        return fail_at(path, text->text, end, "this is not JSON", error);
-    const char *const escaped = find_zero(text->text);
-    return escaped ? fail_at(path, text->text, escaped, "a text has no \\u0000 in it", error) : GJ_OK;
-}
-
 enum gj_status cli_json_read(const char *path, cJSON **document, gj_error **error)
 {
-    struct gj_strbuf text = {0};
-    cJSON *read = NULL;
-    enum gj_status status = cli_file_read(path, JSON_BYTES_MAX, &text, error);
-    if (status == GJ_OK)
-        status = parse(path, &text, &read, error);
-    gj_strbuf_free(&text);
-    if (status == GJ_OK)
-        *document = read;
-    else
-        cJSON_Delete(read);
-    return status;
+    return gj_json_read(path, JSON_BYTES_MAX, document, error);
 }

@@ -85,10 +85,9 @@ bool cli_takes_field(const struct cli_verb *verb, int field_idx)
 {
     const char *const name = gj_fields[field_idx].name;
     if ((verb->options & CLI_BIT(CLI_BATCH)) && strcmp(name, "batch") == 0)
-        return false;                       /* --batch is the number of matrices there */
-    if (verb->fields == CLI_FIELDS_PROBLEM) /* tile to swap_ab say how to compute */
-        return gj_fields[field_idx].offset < offsetof(struct gj_key, tile_m) ||
-               gj_fields[field_idx].offset > offsetof(struct gj_key, swap_ab);
+        return false; /* --batch is the number of matrices there */
+    if (verb->fields == CLI_FIELDS_PROBLEM)
+        return !gj_fields[field_idx].is_config;
     return verb->fields == CLI_FIELDS_ALL;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file_text.h"
 #include "cli.h"
 
 #define SOURCE_BYTES_MAX (1 << 20) /* gj_own_identify has the real limit, with a message of its own */
@@ -19,7 +20,7 @@ static enum gj_status read_source(struct cli *cli, gj_error **error)
         return GJ_OK;
     const char *const path = cli->options.text[CLI_ACT_SOURCE];
     const char *const slash = strrchr(path, '/');
-    GJ_TRY(cli_file_read(path, SOURCE_BYTES_MAX, &cli->own_text, error));
+    GJ_TRY(gj_file_text_read(path, SOURCE_BYTES_MAX, &cli->own_text, error));
     if (strlen(cli->own_text.text) != cli->own_text.length)
         GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_NONE, "%s has a zero byte", path);
     cli->own.name = cli->options.count[CLI_ACT_NAME] ? cli->options.text[CLI_ACT_NAME] : "f";

@@ -53,6 +53,11 @@ struct gj_context_params {
     int no_compile; /* non-zero: every gj_kernel_get behaves as with GJ_NO_COMPILE */
     gj_log_fn log;  /* NULL: silent */
     void *log_user;
+    /* Tuning tables (docs/tuning.md), paths separated by ':', which gj_gemm asks in this order before its
+     * model; behind them come the built-in ones. NULL: those of $GEMMJIT_TUNING. "", also as the value of the
+     * variable: none, not even the built-in ones. One that cannot be used is left out with a warning, as are
+     * entries whose config this version has no kernel for. */
+    const char *tuning;
     /* Directory that holds templates/ and ptx_snippets/, used instead of the built-in ones. The text of the
      * unit decides the cache entry, so edited templates never meet entries of others. NULL: built-in. */
     const char *template_dir;

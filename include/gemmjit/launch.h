@@ -106,17 +106,28 @@ GJ_API enum gj_status gj_prepared_launch(const gj_prepared *prepared, const stru
 GJ_API void gj_prepared_free(gj_prepared **prepared);
 
 /* Chooses a config for the problem and its extents, then does gj_kernel_get and gj_launch. The config fields
- * of `problem` are ignored. The choice is deterministic: it depends on the problem, the extents and the
- * number of SMs only.
- * Returns as gj_kernel_get and gj_launch. */
+ * of `problem` are ignored. The choice is deterministic: it depends on the problem, the extents, the
+ * context's tuning tables, and name and SMs of the device only. With max_sms below the SMs of the device it
+ * is the model's, see gj_key_choose, else that of gj_context_choose. Returns as gj_kernel_get and gj_launch.
+ */
 GJ_API enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem,
                               const struct gj_gemm_args *args, void *stream, gj_error **error);
 
-/* The config that gj_gemm would choose on a device with num_sms SMs; 0 means 132 (H100 SXM, H200). Pure.
+/* The config that the model prefers on a device with num_sms SMs; 0 means 132 (H100 SXM, H200). gj_gemm
+ * takes it where no tuning table has measured another. Pure.
  * Returns GJ_OK; GJ_ERR_UNSUPPORTED: no config is accepted for the problem (reasons of the default config);
  * GJ_ERR_NO_MEMORY. */
 GJ_API enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k,
                                     int64_t batch, int num_sms, struct gj_key *key, gj_error **error);
+
+/* The config that gj_gemm would choose in this context on a device of this name, as cuDeviceGetName has it,
+ * with num_sms SMs (0: 132): that of the first tuning table that has one for the problem and its extents,
+ * else gj_key_choose. gpu_name NULL: no table is asked. Extents are not checked. Needs neither a GPU nor a
+ * lock, and may be called from any thread. The config fields of `problem` are ignored; *key is the caller's
+ * and untouched on failure. Returns as gj_key_choose. */
+GJ_API enum gj_status gj_context_choose(const gj_context *context, const struct gj_key *problem, int64_t m,
+                                        int64_t n, int64_t k, int64_t batch, const char *gpu_name,
+                                        int num_sms, struct gj_key *key, gj_error **error);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
 /* What a choice depends on. */
 struct gj_question {
     struct gj_key problem;
-    int num_sms;
+    int gpu; /* gj_gpu_kind, or the number of SMs of a call that may not have all */
     int64_t m, n, k, batch;
 };
 

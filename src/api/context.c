@@ -10,6 +10,8 @@ static enum gj_status open_parts(gj_context *context, const struct gj_context_pa
 {
     if (params->template_dir != NULL)
         GJ_TRY(gj_assets_read(params->template_dir, &context->assets, error));
+    if (!gj_tuning_open(&context->tuning, params->tuning, &context->log))
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the tuning tables");
     if (!params->no_disk_cache) {
         const struct gj_cache_params cache = {
             .root = params->cache_dir,
@@ -60,6 +62,7 @@ void gj_context_close(gj_context **context)
     gj_cache_close(&closing->cache);
     gj_assets_free(&closing->assets);
     gj_own_list_free(&closing->owns);
+    gj_tuning_free(&closing->tuning);
     pthread_cond_destroy(&closing->landed);
     pthread_mutex_destroy(&closing->lock);
     free(closing);

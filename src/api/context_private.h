@@ -17,6 +17,7 @@
 #include "cuda/gpu.h"
 #include "generate/unit.h"
 #include "plan/plan.h"
+#include "tuning/tuning.h"
 
 /* One counter for each member of struct gj_stats that the context counts itself. */
 enum gj_counter {
@@ -45,6 +46,7 @@ struct gj_context {
     int no_compile;
     struct gj_assets *assets; /* NULL: the built-in templates */
     gj_cache *cache;          /* NULL: no disk cache */
+    struct gj_tuning tuning;  /* does not change once the context is open */
     struct gj_table kernels;
     struct gj_choices choices;
     struct gj_own_list owns; /* under lock */

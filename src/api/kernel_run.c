@@ -5,6 +5,7 @@
 #include "api/context_private.h"
 #include "base/error_build.h"
 #include "cuda/args.h"
+#include "key/config.h"
 
 void gj_kernel_info(const gj_kernel *kernel, struct gj_kernel_info *info)
 {
@@ -98,31 +99,29 @@ enum gj_status gj_launch_prepare(gj_kernel *kernel, const struct gj_gemm_args *a
     return gj_loaded_launch_prepare(loaded, &kernel->plan, args, device, prepared, error);
 }
 
-/* A config that every problem has, for what does not depend on the config. */
-static void set_small_config(struct gj_key *key)
+/* The problem with a config that every problem has, for what does not depend on the config. */
+static struct gj_key with_small_config(const struct gj_key *problem)
 {
-    key->tile_m = 64;
-    key->tile_n = 64;
-    key->cluster_m = 1;
-    key->cluster_n = 1;
-    key->sched = GJ_SCHED_COOP;
-    key->tiles = GJ_TILES_STATIC;
-    key->swap_ab = GJ_SWAP_AB_NO;
-    key->split_k = GJ_SPLIT_K_NONE;
-    key->ctas_per_sm = GJ_CTAS_PER_SM_1;
+    struct gj_key key = gj_key_problem(problem);
+    key.tile_m = 64;
+    key.tile_n = 64;
+    key.cluster_m = 1;
+    key.cluster_n = 1;
+    key.sched = GJ_SCHED_COOP;
+    return key;
 }
 
-/* The question of a call on a stream: its device's SMs are a part of it. */
+/* The question of a call on a stream: what its device is is a part of it. */
 static enum gj_status make_question(gj_driver *driver, const struct gj_key *problem,
                                     const struct gj_gemm_args *args, void *stream,
                                     struct gj_question *question, int *device, gj_error **error)
 {
-    int num_sms;
+    int gpu;
     GJ_TRY(gj_gpu_of_stream(driver, stream, device, error));
-    GJ_TRY(gj_gpu_sms(driver, *device, &num_sms, error));
-    if (args->max_sms > 0 && args->max_sms < num_sms)
-        num_sms = args->max_sms;
-    *question = (struct gj_question){*problem, num_sms, args->m, args->n, args->k, args->batch};
+    GJ_TRY(gj_gpu_kind(driver, *device, &gpu, error));
+    if (args->max_sms > 0 && args->max_sms < gj_gpu_kind_sms(gpu))
+        gpu = args->max_sms;
+    *question = (struct gj_question){*problem, gpu, args->m, args->n, args->k, args->batch};
     return GJ_OK;
 }
 
@@ -145,11 +144,24 @@ static enum gj_status check_problem(const struct gj_key *problem, const struct g
                                     gj_error **error)
 {
     struct gj_plan plan;
-    struct gj_key key = *problem;
-    set_small_config(&key);
+    const struct gj_key key = with_small_config(problem);
     GJ_TRY(gj_key_check(&key, error));
     gj_plan_make_numbers(&key, &plan);
     return gj_args_check(&plan, args, error);
+}
+
+/* The config for a question of this device. What was measured counts for the whole device only. */
+static enum gj_status choose(const gj_context *context, const gj_driver *driver,
+                             const struct gj_question *question, int device, struct gj_key *key,
+                             gj_error **error)
+{
+    struct gj_gpu_info info = {0};
+    const int num_sms = gj_gpu_kind_sms(question->gpu);
+    const bool is_whole = num_sms < question->gpu;
+    if (is_whole && context->tuning.num_tables > 0)
+        GJ_TRY(gj_gpu_info_get(driver, device, &info, error));
+    return gj_context_choose(context, &question->problem, question->m, question->n, question->k,
+                             question->batch, is_whole ? info.name : NULL, num_sms, key, error);
 }
 
 enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const struct gj_gemm_args *args,
@@ -167,7 +179,7 @@ enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem, const 
         return GJ_OK; /* needs neither a driver nor a kernel */
     GJ_TRY(gj_context_driver(context, &driver, error));
     GJ_TRY(make_question(driver, problem, args, stream, &question, &device, error));
-    GJ_TRY(gj_key_choose(problem, args->m, args->n, args->k, args->batch, question.num_sms, &key, error));
+    GJ_TRY(choose(context, driver, &question, device, &key, error));
     GJ_TRY(gj_kernel_get(context, &key, 0, &kernel, error));
     gj_choices_put(&context->choices, &question, kernel);
     return launch_on(kernel, args, device, stream, error);

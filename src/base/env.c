@@ -13,6 +13,7 @@ static const struct {
     [GJ_ENV_CACHE_REMOTE] = {"GEMMJIT_CACHE_REMOTE", "URL of a store that entries are fetched from"},
     [GJ_ENV_CACHE_UPLOAD] = {"GEMMJIT_CACHE_UPLOAD", "1: entries are also sent to that store"},
     [GJ_ENV_CACHE_MAX_SIZE] = {"GEMMJIT_CACHE_MAX_SIZE", "most bytes of entries on disk, e.g. 2G"},
+    [GJ_ENV_TUNING] = {"GEMMJIT_TUNING", "tuning tables, between colons; empty: not even the built-in ones"},
     [GJ_ENV_NVRTC] = {"GEMMJIT_NVRTC", "path of the libnvrtc to use, and no other"},
     [GJ_ENV_CUDA] = {"GEMMJIT_CUDA", "path of the libcuda to use, and no other"},
     [GJ_ENV_XDG_CACHE_HOME] = {"XDG_CACHE_HOME", "the cache is in its gemmjit folder, if no root is given"},
@@ -28,6 +29,12 @@ const char *gj_env_get(enum gj_env variable)
     /* secure_getenv: a set-user-ID process must not load a library or a cubin that its caller chose. */
     const char *const value = secure_getenv(variables[variable].name);
     return value && *value ? value : NULL;
+}
+
+bool gj_env_is_empty(enum gj_env variable)
+{
+    const char *const value = secure_getenv(variables[variable].name);
+    return value && !*value;
 }
 
 const char *gj_env_name(enum gj_env variable)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/env.h"
 #include "base/error_build.h"
@@ -172,20 +173,38 @@ enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu
     return GJ_OK;
 }
 
-enum gj_status gj_gpu_sms(gj_driver *driver, int device, int *num_sms, gj_error **error)
+/* A kind is the SMs, and above them 1 + the first device that is like this one. */
+#define KIND_SMS_BITS 16
+
+int gj_gpu_kind_sms(int kind)
+{
+    return kind & ((1 << KIND_SMS_BITS) - 1);
+}
+
+/* The first device with the name and the SMs of this one, which may be itself. */
+static int first_like(const gj_driver *driver, int device, const struct gj_gpu_info *info)
+{
+    struct gj_gpu_info other;
+    for (int i = 0; i < device; i++)
+        if (gj_gpu_info_get(driver, i, &other, NULL) == GJ_OK && other.num_sms == info->num_sms &&
+            strcmp(other.name, info->name) == 0)
+            return i;
+    return device;
+}
+
+enum gj_status gj_gpu_kind(gj_driver *driver, int device, int *kind, gj_error **error)
 {
     const bool is_known_place = device >= 0 && device < GJ_DEVICES_MAX;
-    const int known =
-        is_known_place ? atomic_load_explicit(&driver->num_sms[device], memory_order_relaxed) : 0;
+    const int known = is_known_place ? atomic_load_explicit(&driver->kinds[device], memory_order_relaxed) : 0;
     struct gj_gpu_info info;
     if (known > 0) {
-        *num_sms = known;
+        *kind = known;
         return GJ_OK;
     }
     GJ_TRY(gj_gpu_require(driver, device, &info, error));
+    *kind = (first_like(driver, device, &info) + 1) << KIND_SMS_BITS | info.num_sms;
     if (is_known_place)
-        atomic_store_explicit(&driver->num_sms[device], info.num_sms, memory_order_relaxed);
-    *num_sms = info.num_sms;
+        atomic_store_explicit(&driver->kinds[device], *kind, memory_order_relaxed);
     return GJ_OK;
 }
 

@@ -72,8 +72,8 @@
 
 struct gj_driver {
     void *library;
-    int version;                        /* cuDriverGetVersion, e.g. 13000 */
-    atomic_int num_sms[GJ_DEVICES_MAX]; /* of devices that gj_gpu_sms was asked about, else 0 */
+    int version;                      /* cuDriverGetVersion, e.g. 13000 */
+    atomic_int kinds[GJ_DEVICES_MAX]; /* of devices that gj_gpu_kind was asked about, else 0 */
 #define MEMBER(name, cuda_version, result, parameters) result(CUDAAPI *name##_fn) parameters;
     GJ_DRIVER_FUNCTIONS(MEMBER, MEMBER)
 #undef MEMBER

@@ -35,8 +35,11 @@ int gj_gpu_count(const gj_driver *driver);
 /* The same, and GJ_ERR_NO_DEVICE unless the device has compute capability 9.0. */
 enum gj_status gj_gpu_require(const gj_driver *driver, int device, struct gj_gpu_info *info,
                               gj_error **error);
-/* The SMs of a device with compute capability 9.0; asks the driver once. Statuses as gj_gpu_require. */
-enum gj_status gj_gpu_sms(gj_driver *driver, int device, int *num_sms, gj_error **error);
+/* A number for what a device with compute capability 9.0 is: equal for devices of one name and number of SMs,
+ * different for others, above any number of SMs. Asks the driver once. Statuses as gj_gpu_require. */
+enum gj_status gj_gpu_kind(gj_driver *driver, int device, int *kind, gj_error **error);
+/* The SMs of a device of this kind. */
+int gj_gpu_kind_sms(int kind);
 /* Device of a stream, or of the calling thread's current context when stream is NULL.
  * Returns GJ_OK; GJ_ERR_NO_DEVICE: no context is current; GJ_ERR_DRIVER. */
 enum gj_status gj_gpu_of_stream(const gj_driver *driver, void *stream, int *device, gj_error **error);

@@ -3,6 +3,7 @@
 #include <gemmjit/key.h>
 
 #include "base/strbuf.h"
+#include "key/config.h"
 #include "key/key_tables.h"
 
 #include <stdio.h>
@@ -105,19 +106,48 @@ static bool is_silent(const struct gj_key *key, const struct gj_field *field)
     return field->quiet && field->kind == GJ_FIELD_WORD && value == 0;
 }
 
-size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity)
+/* Adds one field behind `length` characters; returns the length with it. */
+static size_t add_field(const struct gj_key *key, const struct gj_field *field, size_t length, char *text,
+                        size_t capacity)
+{
+    char value[48];
+    format_value(key, field, value, sizeof value);
+    const size_t room = length < capacity ? capacity - length : 0;
+    return length + (size_t)snprintf(room ? text + length : NULL, room, "%s%s=%s", length ? "," : "",
+                                     field->name, value);
+}
+
+size_t gj_key_format_part(const struct gj_key *key, unsigned parts, char *text, size_t capacity)
 {
     size_t length = 0;
     if (capacity > 0)
         text[0] = '\0';
     for (int i = 0; i < gj_num_fields; i++) {
-        if (!gj_key_has_field(key, &gj_fields[i]) || is_silent(key, &gj_fields[i]))
-            continue;
-        char value[48];
-        format_value(key, &gj_fields[i], value, sizeof value);
-        const size_t room = length < capacity ? capacity - length : 0;
-        length += (size_t)snprintf(room ? text + length : NULL, room, "%s%s=%s", length ? "," : "",
-                                   gj_fields[i].name, value);
+        const struct gj_field *const field = &gj_fields[i];
+        if ((parts & (field->is_config ? GJ_KEY_CONFIG : GJ_KEY_PROBLEM)) != 0 &&
+            gj_key_has_field(key, field) && !is_silent(key, field))
+            length = add_field(key, field, length, text, capacity);
     }
     return length;
+}
+
+size_t gj_key_format(const struct gj_key *key, char *text, size_t capacity)
+{
+    return gj_key_format_part(key, GJ_KEY_PROBLEM | GJ_KEY_CONFIG, text, capacity);
+}
+
+void gj_key_take_config(struct gj_key *key, const struct gj_key *config)
+{
+    for (int i = 0; i < gj_num_fields; i++)
+        if (gj_fields[i].is_config)
+            memcpy((char *)key + gj_fields[i].offset, (const char *)config + gj_fields[i].offset,
+                   gj_field_bytes(&gj_fields[i]));
+}
+
+struct gj_key gj_key_problem(const struct gj_key *key)
+{
+    const struct gj_key config = gj_key_default();
+    struct gj_key problem = *key;
+    gj_key_take_config(&problem, &config);
+    return problem;
 }

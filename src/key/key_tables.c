@@ -119,12 +119,22 @@ const struct gj_words gj_major_words = WORDS(major_names);
         .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
         .words = WORDS(array)                                                            \
     }
+#define CONFIG(name_, member, array)                                                     \
+    {                                                                                    \
+        .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
+        .words = WORDS(array), .is_config = true                                         \
+    }
 /* A field that came after the first version: not printed while it has its first value, so that older texts
  * stay as they are. */
 #define LATER(name_, member, array)                                                      \
     {                                                                                    \
         .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
         .words = WORDS(array), .quiet = true                                             \
+    }
+#define LATER_CONFIG(name_, member, array)                                               \
+    {                                                                                    \
+        .name = name_, .kind = GJ_FIELD_WORD, .offset = offsetof(struct gj_key, member), \
+        .words = WORDS(array), .quiet = true, .is_config = true                          \
     }
 #define FORMAT(member, dtypes_, first, second)                                               \
     {                                                                                        \
@@ -134,9 +144,9 @@ const struct gj_words gj_major_words = WORDS(major_names);
             second                                                                           \
         }                                                                                    \
     }
-#define PAIR(name_, member)                                                             \
-    {                                                                                   \
-        .name = name_, .kind = GJ_FIELD_PAIR, .offset = offsetof(struct gj_key, member) \
+#define PAIR(name_, member)                                                                                \
+    {                                                                                                      \
+        .name = name_, .kind = GJ_FIELD_PAIR, .offset = offsetof(struct gj_key, member), .is_config = true \
     }
 
 const struct gj_field gj_fields[] = {
@@ -155,16 +165,16 @@ const struct gj_field gj_fields[] = {
     WORD("fp8acc", fp8acc, fp8acc_names),
     PAIR("tile", tile_m),
     PAIR("cluster", cluster_m),
-    WORD("sched", sched, sched_names),
-    WORD("tiles", tiles, tiles_names),
-    WORD("swap_ab", swap_ab, swap_ab_names),
+    CONFIG("sched", sched, sched_names),
+    CONFIG("tiles", tiles, tiles_names),
+    CONFIG("swap_ab", swap_ab, swap_ab_names),
     LATER("gate", gate, gate_names),
     LATER("bias", bias, bias_names),
     LATER("scale", scale, scale_names),
     LATER("quant", quant, quant_names),
     {.name = "own", .kind = GJ_FIELD_ID, .offset = offsetof(struct gj_key, own), .quiet = true},
-    LATER("split_k", split_k, split_k_names),
-    LATER("ctas_per_sm", ctas_per_sm, ctas_per_sm_names),
+    LATER_CONFIG("split_k", split_k, split_k_names),
+    LATER_CONFIG("ctas_per_sm", ctas_per_sm, ctas_per_sm_names),
 };
 const int gj_num_fields = (int)(sizeof(gj_fields) / sizeof(gj_fields[0]));
 
@@ -175,6 +185,21 @@ int gj_words_find(struct gj_words words, const char *word, size_t length)
             memcmp(words.names[i], word, length) == 0)
             return i;
     return -1;
+}
+
+size_t gj_field_bytes(const struct gj_field *field)
+{
+    switch (field->kind) {
+    case GJ_FIELD_WORD:
+        return sizeof(int);
+    case GJ_FIELD_FORMAT:
+        return sizeof(struct gj_format);
+    case GJ_FIELD_PAIR:
+        return 2 * sizeof(int);
+    case GJ_FIELD_ID:
+        return sizeof(struct gj_own_id);
+    }
+    return 0;
 }
 
 bool gj_op_is_gated(enum gj_op op)

@@ -29,7 +29,8 @@ struct gj_field {
     struct gj_words words; /* WORD: values; FORMAT: unused */
     unsigned dtypes;       /* FORMAT: bit set of enum gj_dtype; bit NONE: may be absent */
     enum gj_major majors[2];
-    bool quiet; /* not printed while it holds 0: none, or 1 CTA */
+    bool quiet;     /* not printed while it holds 0: none, or 1 CTA */
+    bool is_config; /* says how to compute, not what */
 };
 
 extern const struct gj_field gj_fields[];
@@ -43,6 +44,9 @@ int gj_words_find(struct gj_words words, const char *word, size_t length);
 /* Fields that only some keys have: p needs an operation with PostAct, fp8acc 8-bit A and B, gate a gated
  * operation, own act=own. */
 bool gj_key_has_field(const struct gj_key *key, const struct gj_field *field);
+
+/* Bytes that the value of a field has in struct gj_key. */
+size_t gj_field_bytes(const struct gj_field *field);
 
 /* Whether an operation takes functions of a gate and an up value. */
 bool gj_op_is_gated(enum gj_op op);

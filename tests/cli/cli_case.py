@@ -49,7 +49,7 @@ class CliCase(unittest.TestCase):
         return self.path(name)
 
     def environment(self, changes):
-        dropped = ("GEMMJIT_CUDA", "XDG_CACHE_HOME")
+        dropped = ("GEMMJIT_CUDA", "GEMMJIT_TUNING", "XDG_CACHE_HOME")
         environment = {name: value for name, value in os.environ.items()
                        if name not in dropped and not name.startswith("GEMMJIT_CACHE")}
         environment.update(GEMMJIT_CACHE_DIR=self.cache, LC_ALL="C")

@@ -133,8 +133,8 @@ static CUresult fake_cuDeviceGet(CUdevice *device, int ordinal)
 static CUresult fake_cuDeviceGetName(char *name, int capacity, CUdevice device)
 {
     ENTER(cuDeviceGetName);
-    (void)device;
-    strncpy(name, "Fake GPU", (size_t)capacity);
+    const bool is_other = STATE->other_from > 0 && device >= STATE->other_from;
+    strncpy(name, is_other ? "Other GPU" : "Fake GPU", (size_t)capacity);
     return CUDA_SUCCESS;
 }
 

@@ -47,6 +47,7 @@ struct fake_launch {
 struct fake_cuda {
     /* Set by the test. */
     int driver_version, num_devices, major, minor, num_sms, max_clusters;
+    int other_from;      /* devices from this one on have another name; 0: none has */
     int num_maps;        /* arguments of the kernel before its parameters */
     bool has_fused;      /* struct fused_params stands between them */
     const char *missing; /* the entry point that cuGetProcAddress does not have */

@@ -280,28 +280,37 @@ static void device_of_a_stream_by_context(void **state)
     gj_driver_close(&driver);
 }
 
-static void sms_are_asked_for_once(void **state)
+static void the_kind_is_asked_for_once(void **state)
 {
     (void)state;
     struct fake_cuda *const fake = fake_use(library);
     gj_driver *driver = opened();
     gj_error *error = NULL;
-    int num_sms = 0;
+    int kind = 0;
     fake->num_devices = FAKE_DEVICES;
     fake->num_sms = 78;
-    assert_int_equal(gj_gpu_sms(driver, 1, &num_sms, NULL), GJ_OK);
-    assert_int_equal(num_sms, 78);
+    assert_int_equal(gj_gpu_kind(driver, 1, &kind, NULL), GJ_OK);
+    assert_int_equal(gj_gpu_kind_sms(kind), 78);
+    assert_true(kind > 0xffff); /* no number of SMs */
     fake_forget(fake);
     fake->num_sms = 132;
-    assert_int_equal(gj_gpu_sms(driver, 1, &num_sms, NULL), GJ_OK);
-    assert_int_equal(num_sms, 78);
+    assert_int_equal(gj_gpu_kind(driver, 1, &kind, NULL), GJ_OK);
+    assert_int_equal(gj_gpu_kind_sms(kind), 78);
     assert_int_equal(fake->num_calls, 0);
-    assert_int_equal(gj_gpu_sms(driver, FAKE_DEVICES - 1, &num_sms, NULL), GJ_OK); /* beyond what is kept */
-    assert_int_equal(num_sms, 132);
+    int others[3];
+    fake->num_sms = 78;
+    fake->other_from = 4;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(gj_gpu_kind(driver, 3 + i, &others[i], NULL), GJ_OK);
+    assert_int_equal(others[0], kind);
+    assert_true(others[1] != kind && others[2] == others[1]);
+    fake->num_sms = 132;
+    assert_int_equal(gj_gpu_kind(driver, FAKE_DEVICES - 1, &kind, NULL), GJ_OK); /* beyond what is kept */
+    assert_int_equal(gj_gpu_kind_sms(kind), 132);
     fake->minor = 1;
-    check_error(gj_gpu_sms(driver, 2, &num_sms, &error), GJ_ERR_NO_DEVICE, &error, "9.1", NULL);
-    check_error(gj_gpu_sms(driver, -1, &num_sms, &error), GJ_ERR_NO_DEVICE, &error, "-1", NULL);
-    assert_int_equal(num_sms, 132);
+    check_error(gj_gpu_kind(driver, 2, &kind, &error), GJ_ERR_NO_DEVICE, &error, "9.1", NULL);
+    check_error(gj_gpu_kind(driver, -1, &kind, &error), GJ_ERR_NO_DEVICE, &error, "-1", NULL);
+    assert_int_equal(gj_gpu_kind_sms(kind), 132);
     gj_driver_close(&driver);
 }
 
@@ -318,7 +327,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(failing_queries),
         cmocka_unit_test(device_of_a_stream),
         cmocka_unit_test(device_of_a_stream_by_context),
-        cmocka_unit_test(sms_are_asked_for_once),
+        cmocka_unit_test(the_kind_is_asked_for_once),
     };
     if (argc != 4) {
         fprintf(stderr, "usage: %s FAKE_CUDA FAKE_CUDA_V1 FAKE_CUDA_NONE\n", argv[0]);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a whole file of bounded size. */
+#include "base/file_text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "base/error_build.h"
 
 static enum gj_status fail_read(const char *path, int code, gj_error **error)
 {
@@ -13,7 +15,7 @@ static enum gj_status fail_read(const char *path, int code, gj_error **error)
                          "%s cannot be read: %s", path, strerror(code));
 }
 
-enum gj_status cli_file_read(const char *path, size_t most, struct gj_strbuf *text, gj_error **error)
+enum gj_status gj_file_text_read(const char *path, size_t most, struct gj_strbuf *text, gj_error **error)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
