@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a model's problems: the choice of gj_gemm is made for every single M, so nothing needs to be
- * known of how it chooses. */
+/* The keys of a model's problems: the model's choice is made for every single M, so nothing needs to be known
+ * of how it chooses; what tuning tables choose is added. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -43,6 +43,20 @@ static enum gj_status add_key(struct model_problem *problem, const struct gj_key
     return GJ_OK;
 }
 
+/* What the tables have for any GPU with as many SMs. */
+static enum gj_status add_tuned_keys(const struct model *model, struct model_problem *problem,
+                                     size_t *capacity, gj_error **error)
+{
+    for (size_t t = 0; t < model->tuning.num_tables; t++) {
+        const struct gj_tuning_table *const table = &model->tuning.tables[t];
+        for (size_t i = 0; i < table->count; i++)
+            if (gj_tuning_entry_applies(&table->entries[i], (int)model->num_sms, &problem->problem,
+                                        model->m_max, problem->n, problem->k, 1))
+                GJ_TRY(add_key(problem, &table->entries[i].key, capacity, error));
+    }
+    return GJ_OK;
+}
+
 static enum gj_status choose_keys(const struct model *model, struct model_problem *problem, gj_error **error)
 {
     size_t capacity = 0;
@@ -57,7 +71,7 @@ static enum gj_status choose_keys(const struct model *model, struct model_proble
             GJ_TRY(add_key(problem, key, &capacity, error));
         last = key;
     }
-    return GJ_OK;
+    return add_tuned_keys(model, problem, &capacity, error);
 }
 
 static void *choose_some(void *user)
@@ -127,6 +141,7 @@ void model_free(struct model *model)
             free(model->problems[i].keys);
     }
     free(model->problems);
+    gj_tuning_free(&model->tuning);
     model->problems = NULL;
     model->num_problems = 0;
 }

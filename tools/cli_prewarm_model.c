@@ -88,6 +88,16 @@ static void warn_of_rows(struct cli *cli, const struct model_problem *problem)
                 problem->weight, rows[i].operands, (long long)rows[i].extent, gj_dtype_name(rows[i].dtype));
 }
 
+/* Opening the context will warn of what is wrong with a table; --dry-run opens none. */
+static enum gj_status open_tuning(struct prewarm *prewarm, gj_error **error)
+{
+    struct cli *const cli = prewarm->cli;
+    const struct gj_log log = {cli->options.count[CLI_DRY_RUN] > 0 ? cli_log : NULL, cli};
+    if (!gj_tuning_open(&prewarm->model.tuning, NULL, &log))
+        GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the tuning tables");
+    return GJ_OK;
+}
+
 enum gj_status prewarm_model_read(struct prewarm *prewarm, gj_error **error)
 {
     struct model *const model = &prewarm->model;
@@ -96,6 +106,7 @@ enum gj_status prewarm_model_read(struct prewarm *prewarm, gj_error **error)
     GJ_TRY(model_list(model, error));
     for (size_t i = 0; i < model->num_problems && !prewarm->cli->options.count[CLI_QUIET]; i++)
         warn_of_rows(prewarm->cli, &model->problems[i]);
+    GJ_TRY(open_tuning(prewarm, error));
     GJ_TRY(prewarm_choose_workers(prewarm, model->num_problems, error));
     GJ_TRY(model_choose(model, prewarm->num_workers, error));
     return make_items(prewarm, error);

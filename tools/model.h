@@ -7,6 +7,7 @@
 #define GJ_TOOLS_MODEL_H
 
 #include "cli.h"
+#include "tuning/tuning.h"
 
 /* Members of a config that are read; cli_model_config.c has their names. */
 enum model_member {
@@ -89,8 +90,9 @@ struct model {
     /* What the command line says. */
     const char *path;
     int64_t tp, m_max, num_sms;
-    enum gj_dtype dtype; /* NONE: as the config says */
-    bool fp8;            /* A and B of what servers quantise are e4m3 */
+    enum gj_dtype dtype;     /* NONE: as the config says */
+    bool fp8;                /* A and B of what servers quantise are e4m3 */
+    struct gj_tuning tuning; /* the tables that a server would have; owned */
     /* What the config says. */
     const struct model_architecture *architecture;
     int64_t values[MODEL_NUM_MEMBERS]; /* 0 where a member does not apply */
@@ -111,7 +113,7 @@ struct model_problem {
     char place[96]; /* the layers that have it */
     int64_t n, k;
     struct gj_key problem; /* its config fields mean nothing */
-    struct gj_key *keys;   /* each once, in the order in which a growing M first needs it */
+    struct gj_key *keys;   /* each once: in the order in which a growing M first needs it, then the tables' */
     size_t num_keys;
     bool is_owner; /* of keys; else they are those of an earlier, equal problem */
     enum gj_status status;

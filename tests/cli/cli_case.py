@@ -48,11 +48,18 @@ class CliCase(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
+    def write_table(self, name, *entries):
+        """A tuning table; an entry differs from the usual one in the members that it gives."""
+        usual = {"gpu": "Idle GPU", "num_sms": 132, "problem": DEFAULT_KEY.partition(",tile=")[0], "n": 512, "k": 512,
+                 "batch": 1, "m_class": 512, "config": SMALL, "us": 9, "default_us": 10, "measured": "2026-12-01"}
+        table = {"format": "gemmjit-tuning", "version": 1, "entries": [{**usual, **entry} for entry in entries]}
+        return self.write(name, json.dumps(table))
+
     def environment(self, changes):
-        dropped = ("GEMMJIT_CUDA", "GEMMJIT_TUNING", "XDG_CACHE_HOME")
+        dropped = ("GEMMJIT_CUDA", "XDG_CACHE_HOME")
         environment = {name: value for name, value in os.environ.items()
                        if name not in dropped and not name.startswith("GEMMJIT_CACHE")}
-        environment.update(GEMMJIT_CACHE_DIR=self.cache, LC_ALL="C")
+        environment.update(GEMMJIT_CACHE_DIR=self.cache, GEMMJIT_TUNING="", LC_ALL="C")  # the model alone chooses
         for name, value in (changes or {}).items():
             if value is None:
                 environment.pop(name, None)

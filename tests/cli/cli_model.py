@@ -110,12 +110,12 @@ class ModelCase(CliCase):
     def plan(self, name, *more, err=None):
         return self.gemmjit("prewarm", "--model", config_of(name), "--dry-run", "--json", *more, err=err).json()
 
-    def look_up(self, problems, m_max, sms=132):
+    def look_up(self, problems, m_max, sms=132, env=None):
         """Every M of every problem in a process that may not compile."""
         arguments = [cli_case.MODEL_LOOKUP, self.cache, str(m_max), str(sms)]
         for text, n, k in problems:
             arguments += [text, str(n), str(k)]
-        process = subprocess.run(arguments, env=self.environment({"GEMMJIT_NVRTC": "/nonexistent"}), check=True,
+        process = subprocess.run(arguments, env=self.environment({"GEMMJIT_NVRTC": "/nonexistent", **(env or {})}), check=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
         return json.loads(process.stdout), process.stderr
 
@@ -203,6 +203,45 @@ class Keys(ModelCase):
         self.assertEqual(sorted(sum(parts, [])), sorted(whole["keys"]))
         self.assertGreater(len(whole["keys"]), 6)
         self.assertLessEqual(max(map(len, parts)) - min(map(len, parts)), 1)
+
+
+class Tuned(ModelCase):
+    UNUSUAL = "tile=64x48,cluster=1x2,sched=coop,tiles=dynamic,swap_ab=no"
+
+    def test_keys_of_tables(self):
+        """Those of any GPU with as many SMs, for the classes up to that of --m-max."""
+        arguments = ("prewarm", "--model", config_of("llama-3-8b"), "--tp=8", "--m-max=20", "--dry-run", "--json")
+        plain = self.gemmjit(*arguments).json()["keys"]
+        place = {"n": 768, "k": 4096, "config": self.UNUSUAL}
+        table = self.write_table("table.json", {**place, "m_class": 32},
+                                 {**place, "m_class": 64, "config": "tile=64x80"},
+                                 {**place, "m_class": 8, "num_sms": 78, "config": "tile=64x112"},
+                                 {**place, "m_class": 8, "k": 4097, "config": "tile=64x144"},
+                                 {**place, "m_class": 8, "batch": 2, "config": "tile=64x144"})
+        keys = self.gemmjit(*arguments, env={"GEMMJIT_TUNING": table}, err="").json()["keys"]
+        more, = set(keys) - set(plain)
+        self.assertIn(self.UNUSUAL, more)
+        self.assertEqual(len(keys), len(plain) + 1)
+
+    def test_a_table_that_is_left_out(self):
+        arguments = ("prewarm", "--model", config_of("llama-3-8b"), "--m-max=1", "-j1")
+        env = {"GEMMJIT_TUNING": self.path("none.json")}
+        warning = (f"gemmjit: warning: tuning table left out: {self.path('none.json')} cannot be read: "
+                   "No such file or directory\n")
+        self.gemmjit(*arguments, "--dry-run", env=env, err=warning)
+        self.need_nvrtc()
+        self.assertEqual(self.gemmjit(*arguments, env=env).err.count(warning), 1)
+
+    def test_no_miss_afterwards(self):
+        self.need_nvrtc()
+        table = self.write_table("table.json", {"n": 768, "k": 4096, "m_class": 32, "config": self.UNUSUAL})
+        env = {"GEMMJIT_TUNING": table, "LOOKUP_GPU": "Idle GPU"}
+        told = self.gemmjit("prewarm", "--model", config_of("llama-3-8b"), "--tp=8", "--m-max=20", "--json", env=env).json()
+        problems = [(BF16, n, k) for n, k in EXPECTED["llama-3-8b", 8].values()]
+        counts, err = self.look_up(problems, 20, env=env)
+        self.assertEqual((counts["misses"], counts["failures"]), (0, 0), err)
+        plain, _ = self.look_up(problems, 20)
+        self.assertEqual(told["num_all"], plain["keys"] + 1)
 
 
 class ColdCache(ModelCase):

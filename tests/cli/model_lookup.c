@@ -2,7 +2,9 @@
 /* What a server that may not compile does: for each M from 1 to M_MAX it chooses the key of each problem, as
  * gj_gemm does, and gets its kernel from the cache. Prints the counts as JSON.
  *
- *     model_lookup CACHE_DIR M_MAX SMS [PROBLEM N K] ... */
+ *     model_lookup CACHE_DIR M_MAX SMS [PROBLEM N K] ...
+ *
+ * $LOOKUP_GPU is the name of the GPU that tuning tables are asked for. */
 #include <gemmjit/gemmjit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +34,8 @@ static void look_up(gj_context *context, const struct gj_key *problem, const int
     gj_kernel *kernel = NULL;
     gj_error *error = NULL;
     counts->lookups++;
-    enum gj_status status =
-        gj_key_choose(problem, extents[0], extents[1], extents[2], 1, num_sms, &key, &error);
+    enum gj_status status = gj_context_choose(context, problem, extents[0], extents[1], extents[2], 1,
+                                              getenv("LOOKUP_GPU"), num_sms, &key, &error);
     if (status == GJ_OK) {
         count_key(counts, &key);
         status = gj_kernel_get(context, &key, 0, &kernel, &error);
