@@ -56,6 +56,7 @@ enum cli_option {
     CLI_OVERLAP,
     CLI_B_CONSTANT,
     CLI_PLOT,
+    CLI_ALL,
     CLI_JSON,
     CLI_CACHE_DIR,
     CLI_NO_CACHE,
@@ -90,6 +91,7 @@ struct cli_verb {
     enum cli_fields fields;
     bool has_action; /* one word follows the verb */
     bool has_file;   /* and one more may follow that */
+    bool has_files;  /* or any number */
     enum gj_status (*run)(struct cli *cli, gj_error **error);
 };
 extern const struct cli_verb cli_verbs[];
@@ -104,6 +106,8 @@ struct cli_options {
     struct gj_strbuf fields; /* field flags as key text */
     const char *action;      /* word after the verb */
     const char *file;        /* word after the action */
+    const char **files;      /* words after the action, of a verb that has files */
+    size_t num_files;
 };
 
 /* -- The command --------------------------------------------------------------------------------------- */
@@ -228,6 +232,7 @@ enum gj_status cli_prewarm(struct cli *cli, gj_error **error);
 enum gj_status cli_cache(struct cli *cli, gj_error **error);
 enum gj_status cli_run(struct cli *cli, gj_error **error);
 enum gj_status cli_bench(struct cli *cli, gj_error **error);
+enum gj_status cli_tune(struct cli *cli, gj_error **error);
 enum gj_status cli_doctor(struct cli *cli, gj_error **error);
 enum gj_status cli_help(struct cli *cli, gj_error **error);
 

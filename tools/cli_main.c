@@ -79,6 +79,7 @@ int main(int argc, char **argv)
     gj_strbuf_free(&cli.options.fields);
     gj_strbuf_free(&cli.own_text);
     free(cli.options.keys);
+    free(cli.options.files);
     cli_progress_close(&cli.terminal);
     return exit_status;
 }

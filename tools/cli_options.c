@@ -32,7 +32,8 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
     [CLI_SHAPES] = {"--shapes", "FILE",
                     "read the extents from a JSON file: [{\"m\": M, \"n\": N, \"k\": K}, ...]"},
     [CLI_VS] = {"--vs", "cublas", "measure against cuBLASLt, its first algorithm and the best of 8"},
-    [CLI_CANDIDATES] = {"--candidates", "N", "measure the N configs that rank first, 1 to 32 (default: 1)"},
+    [CLI_CANDIDATES] = {"--candidates", "N",
+                        "measure the N configs that rank first, 1 to 32 (default: 1, of tune 24)"},
     [CLI_SECONDS] = {"--seconds", "S",
                      "time for the rounds of one shape, of which there are 11 to 64 (default: 2)"},
     [CLI_TRAIN] = {"--train", "MS", "milliseconds of launches of each config in a round (default: 3)"},
@@ -40,6 +41,7 @@ const struct cli_option_row cli_option_rows[CLI_NUM_OPTIONS] = {
                      "launches may start before the one in front has ended (sched=single)"},
     [CLI_B_CONSTANT] = {"--b-constant", NULL, "with --overlap: B is loaded before that end"},
     [CLI_PLOT] = {"--plot", "FILE", "draw the ratios over the shapes, as SVG"},
+    [CLI_ALL] = {"--all", NULL, "write an entry also where the model's choice stays"},
     [CLI_JSON] = {"--json", NULL, "print one JSON document, also on failure"},
     [CLI_CACHE_DIR] = {"--cache-dir", "DIR", "root of the disk cache"},
     [CLI_NO_CACHE] = {"--no-cache", NULL, "neither read nor write a disk cache"},
@@ -166,6 +168,8 @@ static enum gj_status add_word(struct cli *cli, const char *word, gj_error **err
         cli->options.action = word;
     } else if (cli->verb->has_file && cli->options.file == NULL) {
         cli->options.file = word;
+    } else if (cli->verb->has_files) {
+        cli->options.files[cli->options.num_files++] = word;
     } else {
         FAIL_USAGE(error, "unexpected argument \"%s\"; gemmjit %s --help says how to use it", QUOTE(word),
                    cli->verb->name);
@@ -219,7 +223,8 @@ enum gj_status cli_options_read(struct cli *cli, int argc, char **argv, gj_error
 {
     struct cli_options *const options = &cli->options;
     options->keys = calloc((size_t)argc + 1, sizeof(*options->keys));
-    if (options->keys == NULL)
+    options->files = calloc((size_t)argc + 1, sizeof(*options->files));
+    if (options->keys == NULL || options->files == NULL)
         GJ_FAIL(error, GJ_ERR_NO_MEMORY, GJ_STAGE_NONE, "no memory for the command line");
     bool words_only = false;
     for (int i = 1; i < argc && !options->count[CLI_HELP] && !options->count[CLI_VERSION]; i++) {

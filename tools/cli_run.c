@@ -162,7 +162,8 @@ static enum gj_status run_on_device(struct gemm_run *run, gj_context *context, g
     gj_kernel *kernel = NULL;
     GJ_TRY(gj_gpu_info_get(run->driver, 0, &gpu, error));
     if (choose)
-        GJ_TRY(gj_key_choose(&problem, run->m, run->n, run->k, run->batch, gpu.num_sms, &run->key, error));
+        GJ_TRY(gj_context_choose(context, &problem, run->m, run->n, run->k, run->batch, gpu.name, gpu.num_sms,
+                                 &run->key, error));
     GJ_TRY(gj_kernel_get(context, &run->key, 0, &kernel, error));
     GJ_TRY(gj_kernel_prepare(kernel, 0, error));
     GJ_TRY(gemm_run_fill(run, error));

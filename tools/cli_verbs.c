@@ -137,6 +137,35 @@ const struct cli_verb cli_verbs[] = {
         .run = cli_bench,
     },
     {
+        .name = "tune",
+        .usage = "[problem flags] (--shapes FILE | --m M --n N --k K [--batch L]) -o TABLE [options]\n"
+                 "       gemmjit tune merge TABLE ... -o TABLE",
+        .summary = "measure which configs are fastest, and write them into a tuning table",
+        .details =
+            "For each shape the config that the model chooses, those that rank behind it as long as the "
+            "model\n"
+            "takes them for at most 1.5 times slower, those of --key, and what the table has already, are\n"
+            "timed in one run as gemmjit bench does. After every 5 rounds those go that cannot win any more. "
+            "A\n"
+            "config whose median is faster by 0.5 % and whose quartiles are apart from the model's choice\n"
+            "becomes the entry of the GPU, the problem, N, K, batch and class of M; else there is none.\n"
+            "\n"
+            "A TABLE that is there keeps its other entries. It is replaced, whole or not at all, after each\n"
+            "shape. Configs whose results differ from those of the model's choice are never written; the "
+            "exit\n"
+            "status is then 1.\n"
+            "\n"
+            "merge puts tables into one and needs no GPU; of equal entries that of the first table stays.\n"
+            "GEMMJIT_TUNING names the tables that the library reads; docs/tuning.md has the format.\n",
+        .options = CLI_BIT(CLI_KEY) | CLI_BIT(CLI_M) | CLI_BIT(CLI_N) | CLI_BIT(CLI_K) | CLI_BIT(CLI_BATCH) |
+                   CLI_BIT(CLI_SHAPES) | CLI_BIT(CLI_CANDIDATES) | CLI_BIT(CLI_SECONDS) | CLI_BIT(CLI_TRAIN) |
+                   CLI_BIT(CLI_ALL) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_OUTPUT),
+        .fields = CLI_FIELDS_PROBLEM,
+        .has_action = true,
+        .has_files = true,
+        .run = cli_tune,
+    },
+    {
         .name = "doctor",
         .usage = "[--json]",
         .summary = "say what of toolchain, driver, GPU and cache is there",

@@ -56,6 +56,11 @@ static double modelled_cycles(const struct gj_key *key, int64_t m, int64_t n, in
     return ceil_div(tiles, slots) * ((tensor > load ? tensor : load) + exposed_per_tile(key)) + per_launch;
 }
 
+double gj_key_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms)
+{
+    return modelled_cycles(key, m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS);
+}
+
 /* A candidate and what the model says of it. */
 struct ranked {
     double cycles;

@@ -20,6 +20,9 @@ const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates
 /* Why a problem has none: as gj_key_choose fails. */
 enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error);
 
+/* Clocks that a launch takes by the model; num_sms 0: 132. */
+double gj_key_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms);
+
 /* All configs that gj_key_choose considers, the one that it takes first. Writes at most capacity keys and
  * returns how many there are; 0: the problem is refused. */
 size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,

@@ -30,7 +30,7 @@ class Refused(CliCase):
                      message="bench has no scalars in device memory: only alpha=one, and beta=one or host")
         self.refused("bench", *SHAPE, "--key", "a=f16.k,b=f16.k,d=f16.n,tile=64x64",
                      message="--key a=f16.k,b=f16.k,d=f16.n,tile=64x64: is of another problem than the flags; a config "
-                             "has the fields tile, cluster, sched, tiles, swap_ab, split_k and ctas_per_sm")
+                             "has the fields tile, cluster, sched, tiles, swap_ab, split_k, ctas_per_sm")
         self.refused("bench", *SHAPE, *(["--key", CONFIG] * 25),
                      message="--key is given 25 times: at most 24 configs are measured")
         error = self.gemmjit("bench", *SHAPE, "--key", "tile=512x512", "--json", status=2, env=NO_DRIVER).json()["error"]

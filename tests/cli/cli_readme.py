@@ -33,7 +33,7 @@ class Tour(CliCase):
             if command.startswith("export "):
                 before += command + "\n"
                 continue
-            if command.startswith("gemmjit bench"):
+            if command.startswith(("gemmjit bench", "gemmjit tune")):
                 continue  # needs a GPU, and minutes
             if command.startswith("gemmjit run") and self.gemmjit_status("run", "--m=8", "--n=8", "--k=8") == 3:
                 continue

@@ -5,7 +5,7 @@ import re
 
 from cli_case import CliCase, DEFAULT_KEY
 
-VERBS = ("show", "keys", "prewarm", "cache", "run", "doctor", "help")
+VERBS = ("show", "keys", "prewarm", "cache", "run", "bench", "tune", "doctor", "help")
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gemmjit.1")
 FIELDS = ("op, a, b, c, d, p, acc, act, alpha, beta, batch, gather, fp8acc, tile, cluster, sched, tiles, swap_ab, "
           "gate, bias, scale, quant, own, split_k, ctas_per_sm")

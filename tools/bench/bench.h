@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the verb bench share: shapes, operands, arms, and how they are timed.
+/* What the files of the verbs bench and tune share: shapes, operands, arms, and how they are timed.
  *
  * An arm is one way to compute a shape: a key, or one of cuBLASLt's algorithms. Each arm is captured as a
  * graph of several launches that take turns on sets of operands, so many that L2 is cold; each round launches
@@ -9,6 +9,7 @@
 
 #include "../cli.h"
 #include "cuda/device_work.h"
+#include "tuning/tuning.h"
 
 enum {
     BENCH_ALGOS = 8, /* of cuBLASLt, as its heuristic ranks them */
@@ -17,6 +18,8 @@ enum {
     BENCH_GIVEN_MAX = BENCH_ARMS_MAX - BENCH_ALGOS - BENCH_CANDIDATES_MAX,
     BENCH_ROUNDS_MIN = 11,
     BENCH_ROUNDS_MAX = 64,
+    BENCH_BATCH = 5, /* rounds between two looks at who can still win */
+    BENCH_DATE_MAX = 11,
     BENCH_SETS_MAX = 128,
     BENCH_TIMEOUT_MS = 20000 /* a kernel that takes longer hangs */
 };
@@ -66,8 +69,11 @@ struct bench_arm {
     int algo;
     int64_t num_different; /* elements of D that are not those of the base, see bench_compare */
     void *graph;
+    int rounds;                 /* that it ran in: all of them, unless it was dropped */
     float us[BENCH_ROUNDS_MAX]; /* of one launch, by round */
 };
+
+struct bench_result;
 
 struct bench {
     struct cli *cli;
@@ -75,7 +81,13 @@ struct bench {
     bool vs_cublas;
     struct gj_key given[BENCH_GIVEN_MAX]; /* of --key, checked */
     size_t num_given;
-    int64_t num_candidates; /* configs that the model ranks first, the choice included */
+    int64_t num_candidates; /* the choice and configs that the model ranks first */
+    /* Of tune: the table that it extends, whose entries are measured again; NULL for bench. The choice is
+     * then the model's, and candidates that it takes for far slower are left out. */
+    const struct gj_tuning_table *tuned;
+    /* Called every BENCH_BATCH rounds, from 0 on; takes arms that cannot win out of the race, and returns how
+     * many of `order` are left, 0 to end it. NULL: all stay. */
+    int (*drop)(const struct bench_result *result, int *order, int count);
     int64_t seconds, train_ms;
     unsigned flags; /* of the launches of keys */
     struct bench_shape *shapes;
@@ -96,6 +108,16 @@ struct bench_result {
     int repeats;                     /* of a graph in one round */
     struct bench_arm arms[BENCH_ARMS_MAX];
 };
+
+/* Reads shapes, problem, configs and numbers of a command line; shapes are freed by the caller, also on
+ * failure. (bench_options.c) */
+enum gj_status bench_options_read(struct bench *bench, int64_t num_candidates, gj_error **error);
+/* Opens GPU, context, kernels and cuBLASLt. After GJ_ERR_DRIVER a kernel may still be running, and closing
+ * would wait for it. */
+enum gj_status bench_open(struct bench *bench, gj_error **error);
+void bench_close(struct bench *bench);
+/* Where a shape stands in a tuning table. (bench_run.c) */
+struct gj_tuning_place bench_place(const struct bench *bench, const struct bench_shape *shape);
 
 /* Operands of a shape. (bench_operands.c) */
 struct bench_operands {
@@ -124,6 +146,18 @@ enum gj_status bench_launch(struct bench *bench, const struct bench_arm *arm, st
                             const struct gj_gemm_args *args, gj_error **error);
 enum gj_status bench_race(struct bench *bench, struct bench_result *result, struct bench_lt *lt,
                           const struct bench_operands *operands, gj_error **error);
+
+/* -- Words and numbers (bench_text.c) ------------------------------------------------------------------- */
+
+void bench_shape_text(const struct bench_shape *shape, const char *times, char *text, size_t capacity);
+/* The config fields of a key that a person needs to see. */
+void bench_config_text(const struct gj_key *key, char text[GJ_KEY_TEXT_MAX]);
+/* The fields of the problem. */
+void bench_problem_text(const struct gj_key *problem, char text[GJ_KEY_TEXT_MAX]);
+void bench_date(char text[BENCH_DATE_MAX]); /* today, UTC */
+double bench_rounded(double value);         /* four decimals */
+/* A line on stderr for each arm whose results differ; the exit status tells too. */
+void bench_tell_wrong(const struct bench *bench, const struct bench_result *result);
 
 /* -- Report (bench_report.c, bench_plot.c) ------------------------------------------------------------- */
 

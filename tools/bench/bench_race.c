@@ -72,21 +72,23 @@ static void shuffle(int *order, int count, uint32_t *state)
     }
 }
 
-/* All arms once, in this order; the stream never waits for the host between them. */
+/* `count` arms once, in this order; the stream never waits for the host between them. */
 static enum gj_status run_round(struct bench *bench, struct bench_result *result, const struct marks *marks,
-                                const int *order, int repeats, int round, gj_error **error)
+                                const int *order, int count, int repeats, int round, gj_error **error)
 {
     GJ_TRY(gj_device_mark_set(bench->device, marks->marks[0], error));
-    for (int i = 0; i < result->num_arms; i++) {
+    for (int i = 0; i < count; i++) {
         for (int r = 0; r < repeats; r++)
             GJ_TRY(gj_device_graph_launch(bench->device, result->arms[order[i]].graph, error));
         GJ_TRY(gj_device_mark_set(bench->device, marks->marks[i + 1], error));
     }
-    GJ_TRY(gj_device_sync(bench->device, BENCH_TIMEOUT_MS + (int)bench->train_ms * result->num_arms, error));
-    for (int i = 0; i < result->num_arms; i++) {
+    GJ_TRY(gj_device_sync(bench->device, BENCH_TIMEOUT_MS + (int)bench->train_ms * count, error));
+    for (int i = 0; i < count; i++) {
+        struct bench_arm *const arm = &result->arms[order[i]];
         float ms = 0;
         GJ_TRY(gj_device_mark_span(bench->device, marks->marks[i], marks->marks[i + 1], &ms, error));
-        result->arms[order[i]].us[round] = ms * 1000 / (float)(repeats * result->launches);
+        arm->us[round] = ms * 1000 / (float)(repeats * result->launches);
+        arm->rounds = round + 1;
     }
     return GJ_OK;
 }
@@ -99,22 +101,31 @@ static int count_repeats(const struct bench *bench, const struct bench_result *r
     return repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : (int)repeats;
 }
 
+static bool is_over(const struct bench *bench, const struct bench_result *result, double start_ms)
+{
+    return result->rounds == BENCH_ROUNDS_MAX ||
+           (result->rounds >= BENCH_ROUNDS_MIN && gj_clock_ms() - start_ms > (double)bench->seconds * 1000);
+}
+
 static enum gj_status run_rounds(struct bench *bench, struct bench_result *result, const struct marks *marks,
                                  gj_error **error)
 {
     int order[BENCH_ARMS_MAX];
+    int count = result->num_arms;
     uint32_t state = 2463534242u;
     for (int i = 0; i < result->num_arms; i++)
         order[i] = i;
     for (int i = 0; i < 2; i++) /* warms up: clocks, instruction caches, the graphs' first upload */
-        GJ_TRY(run_round(bench, result, marks, order, 1, 0, error));
+        GJ_TRY(run_round(bench, result, marks, order, count, 1, 0, error));
     result->repeats = count_repeats(bench, result);
     const double start = gj_clock_ms();
-    for (result->rounds = 0; result->rounds < BENCH_ROUNDS_MAX; result->rounds++) {
-        if (result->rounds >= BENCH_ROUNDS_MIN && gj_clock_ms() - start > (double)bench->seconds * 1000)
+    for (result->rounds = 0; !is_over(bench, result, start); result->rounds++) {
+        if (bench->drop && result->rounds % BENCH_BATCH == 0)
+            count = bench->drop(result, order, count);
+        if (count == 0)
             break;
-        shuffle(order, result->num_arms, &state);
-        GJ_TRY(run_round(bench, result, marks, order, result->repeats, result->rounds, error));
+        shuffle(order, count, &state);
+        GJ_TRY(run_round(bench, result, marks, order, count, result->repeats, result->rounds, error));
     }
     return GJ_OK;
 }

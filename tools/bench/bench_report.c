@@ -2,8 +2,6 @@
 /* What was measured, as a table in Markdown and as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "bench.h"
 
@@ -12,51 +10,16 @@ static double tflops(const struct bench_shape *shape, double us)
     return 2e-6 * (double)shape->m * (double)shape->n * (double)shape->k * (double)shape->batch / us;
 }
 
-/* The config fields of a key. */
-static void config_text(const struct gj_key *key, char *text, size_t capacity)
-{
-    static const char *const scheds[] = {"pingpong", "coop", "single"};
-    static const char *const tiles[] = {"", ",tiles=dynamic", ",tiles=once"};
-    static const char *const splits[] = {"", ",split_k=2", ",split_k=4"};
-    snprintf(text, capacity, "tile=%dx%d,cluster=%dx%d,sched=%s%s%s%s%s", key->tile_m, key->tile_n,
-             key->cluster_m, key->cluster_n, scheds[key->sched], tiles[key->tiles],
-             key->swap_ab == GJ_SWAP_AB_YES ? ",swap_ab=yes" : "", splits[key->split_k],
-             key->ctas_per_sm == GJ_CTAS_PER_SM_2 ? ",ctas_per_sm=2" : "");
-}
-
-/* The fields of the problem, which the text of a key has before those of the config. */
-static void problem_text(const struct gj_key *problem, char text[GJ_KEY_TEXT_MAX])
-{
-    gj_key_format(problem, text, GJ_KEY_TEXT_MAX);
-    char *const config = strstr(text, ",tile=");
-    if (config)
-        *config = '\0';
-}
-
-static void utc_date(char text[16])
-{
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(text, 16, "%Y-%m-%d", gmtime_r(&now, &utc));
-}
-
 /* -- Table --------------------------------------------------------------------------------------------- */
-
-static void add_shape(struct gj_strbuf *out, const struct bench_shape *shape)
-{
-    gj_strbuf_printf(out, "| %lld x %lld x %lld", (long long)shape->m, (long long)shape->n,
-                     (long long)shape->k);
-    if (shape->batch > 1)
-        gj_strbuf_printf(out, " x %lld", (long long)shape->batch);
-}
 
 static void add_row(const struct bench *bench, const struct bench_result *result,
                     const struct bench_summary *summary, struct gj_strbuf *out)
 {
-    char chosen[96], best[96];
-    config_text(&result->arms[result->chosen].key, chosen, sizeof(chosen));
-    config_text(&result->arms[summary->best].key, best, sizeof(best));
-    add_shape(out, &result->shape);
+    char shape[96], chosen[GJ_KEY_TEXT_MAX], best[GJ_KEY_TEXT_MAX];
+    bench_config_text(&result->arms[result->chosen].key, chosen);
+    bench_config_text(&result->arms[summary->best].key, best);
+    bench_shape_text(&result->shape, " x ", shape, sizeof(shape));
+    gj_strbuf_printf(out, "| %s", shape);
     if (!summary->right) {
         gj_strbuf_puts(out,
                        bench->vs_cublas ? " | results differ | | | | | |\n" : " | results differ | | | |\n");
@@ -97,9 +60,9 @@ static void print_table(struct bench *bench, const struct bench_result *results,
                         const struct bench_summary *summaries, size_t count)
 {
     struct gj_strbuf *const out = &bench->cli->out;
-    char problem[GJ_KEY_TEXT_MAX], date[16];
-    problem_text(&bench->problem, problem);
-    utc_date(date);
+    char problem[GJ_KEY_TEXT_MAX], date[BENCH_DATE_MAX];
+    bench_problem_text(&bench->problem, problem);
+    bench_date(date);
     const int version = gj_driver_version(bench->driver);
     gj_strbuf_printf(out, "%s, %s (%d SMs), driver for CUDA %d.%d, gemmjit %s, %s", date, bench->gpu.name,
                      bench->gpu.num_sms, version / 1000, version % 1000 / 10, GJ_VERSION,
@@ -121,11 +84,6 @@ static void print_table(struct bench *bench, const struct bench_result *results,
 
 /* -- JSON ---------------------------------------------------------------------------------------------- */
 
-static double rounded(double value)
-{
-    return (double)(int64_t)(value * 10000 + 0.5) / 10000;
-}
-
 static cJSON *arm_object(const struct bench *bench, const struct bench_result *result, int i)
 {
     struct cli *const cli = bench->cli;
@@ -140,12 +98,12 @@ static cJSON *arm_object(const struct bench *bench, const struct bench_result *r
         cli_json_bool(cli, object, "chosen", i == result->chosen);
     }
     cli_json_number(cli, object, "different", (double)arm->num_different);
-    cli_json_number(cli, object, "us", rounded(bench_quantile(arm->us, result->rounds, 0.5)));
-    cli_json_number(cli, object, "us_low", rounded(bench_quantile(arm->us, result->rounds, 0.25)));
-    cli_json_number(cli, object, "us_high", rounded(bench_quantile(arm->us, result->rounds, 0.75)));
+    cli_json_number(cli, object, "us", bench_rounded(bench_quantile(arm->us, result->rounds, 0.5)));
+    cli_json_number(cli, object, "us_low", bench_rounded(bench_quantile(arm->us, result->rounds, 0.25)));
+    cli_json_number(cli, object, "us_high", bench_rounded(bench_quantile(arm->us, result->rounds, 0.75)));
     if (arm->num_different == 0 && result->arms[0].num_different == 0)
         cli_json_number(cli, object, "ratio",
-                        rounded(bench_ratio(result->arms[0].us, arm->us, result->rounds, 0.5)));
+                        bench_rounded(bench_ratio(result->arms[0].us, arm->us, result->rounds, 0.5)));
     return object;
 }
 
@@ -170,9 +128,9 @@ static enum gj_status print_document(struct bench *bench, const struct bench_res
 {
     struct cli *const cli = bench->cli;
     cJSON *const document = cli_json_object(cli);
-    char problem[GJ_KEY_TEXT_MAX], date[16];
-    problem_text(&bench->problem, problem);
-    utc_date(date);
+    char problem[GJ_KEY_TEXT_MAX], date[BENCH_DATE_MAX];
+    bench_problem_text(&bench->problem, problem);
+    bench_date(date);
     cli_json_text(cli, document, "date", date);
     cli_json_text(cli, document, "gpu", bench->gpu.name);
     cli_json_number(cli, document, "sms", bench->gpu.num_sms);
@@ -191,29 +149,11 @@ static enum gj_status print_document(struct bench *bench, const struct bench_res
 
 /* -- Both ---------------------------------------------------------------------------------------------- */
 
-/* What must not stay unsaid: arms whose results differ. */
-static void tell_wrong_arms(const struct bench *bench, const struct bench_result *result)
-{
-    for (int i = 0; i < result->num_arms; i++) {
-        const struct bench_arm *const arm = &result->arms[i];
-        char text[GJ_KEY_TEXT_MAX];
-        if (arm->num_different == 0)
-            continue;
-        bench->cli->exit_status = CLI_EXIT_FAILED;
-        snprintf(text, sizeof(text), "algorithm %d of cuBLASLt", arm->algo);
-        if (arm->kernel)
-            gj_key_format(&arm->key, text, sizeof(text));
-        cli_say(bench->cli, "gemmjit: m = %lld, n = %lld, k = %lld: %lld elements of D differ: %s",
-                (long long)result->shape.m, (long long)result->shape.n, (long long)result->shape.k,
-                (long long)arm->num_different, text);
-    }
-}
-
 enum gj_status bench_report(struct bench *bench, const struct bench_result *results,
                             const struct bench_summary *summaries, size_t count, gj_error **error)
 {
     for (size_t i = 0; i < count; i++)
-        tell_wrong_arms(bench, &results[i]);
+        bench_tell_wrong(bench, &results[i]);
     if (bench->cli->json)
         return print_document(bench, results, count, error);
     print_table(bench, results, summaries, count);

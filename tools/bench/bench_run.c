@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "bench.h"
+#include "key/config.h"
 #include "plan/choose.h"
+
+/* tune measures no config that the model takes for slower than the best one by more than this: it is
+ * within a few per cent on large shapes, and knows less of small ones. */
+#define PRUNE_FACTOR 1.5
 
 /* -- Arms ---------------------------------------------------------------------------------------------- */
 
@@ -16,22 +21,62 @@ static void add_key(struct bench_result *result, const struct gj_key *key)
         result->arms[result->num_arms++].key = *key;
 }
 
-static enum gj_status list_arms(struct bench *bench, struct bench_result *result, gj_error **error)
+struct gj_tuning_place bench_place(const struct bench *bench, const struct bench_shape *shape)
+{
+    return (struct gj_tuning_place){.gpu = bench->gpu.name,
+                                    .num_sms = bench->gpu.num_sms,
+                                    .problem = gj_key_problem(&bench->problem),
+                                    .n = shape->n,
+                                    .k = shape->k,
+                                    .batch = shape->batch,
+                                    .m_class = gj_tuning_m_class(shape->m)};
+}
+
+/* What gj_gemm chooses, for tune without a table. */
+static enum gj_status add_chosen(struct bench *bench, struct bench_result *result, gj_error **error)
+{
+    const struct bench_shape *const shape = &result->shape;
+    struct gj_key chosen;
+    GJ_TRY(gj_context_choose(bench->context, &bench->problem, shape->m, shape->n, shape->k, shape->batch,
+                             bench->tuned ? NULL : bench->gpu.name, bench->gpu.num_sms, &chosen, error));
+    add_key(result, &chosen);
+    return GJ_OK;
+}
+
+static double cycles(const struct bench *bench, const struct bench_shape *shape, const struct gj_key *key)
+{
+    return gj_key_cycles(key, shape->m, shape->n, shape->k, shape->batch, bench->gpu.num_sms);
+}
+
+/* Those that the model ranks first, until there are as many as wanted. */
+static void add_candidates(const struct bench *bench, struct bench_result *result)
 {
     const struct bench_shape *const shape = &result->shape;
     struct gj_key ranked[BENCH_CANDIDATES_MAX];
+    const size_t count = gj_keys_rank(&bench->problem, shape->m, shape->n, shape->k, shape->batch,
+                                      bench->gpu.num_sms, ranked, BENCH_CANDIDATES_MAX);
+    const int wanted = result->num_algos + (int)bench->num_candidates;
+    for (size_t i = 0; i < count && i < BENCH_CANDIDATES_MAX && result->num_arms < wanted; i++) {
+        if (bench->tuned && cycles(bench, shape, &ranked[i]) > PRUNE_FACTOR * cycles(bench, shape, ranked))
+            break;
+        add_key(result, &ranked[i]);
+    }
+}
+
+static enum gj_status list_arms(struct bench *bench, struct bench_result *result, gj_error **error)
+{
     for (int i = 0; i < result->num_algos; i++)
         result->arms[i].algo = i;
     result->num_arms = result->chosen = result->num_algos;
-    const size_t count = gj_keys_rank(&bench->problem, shape->m, shape->n, shape->k, shape->batch,
-                                      bench->gpu.num_sms, ranked, (size_t)bench->num_candidates);
-    if (count == 0) /* says why */
-        return gj_key_choose(&bench->problem, shape->m, shape->n, shape->k, shape->batch, bench->gpu.num_sms,
-                             ranked, error);
-    for (size_t i = 0; i < count && i < (size_t)bench->num_candidates; i++)
-        add_key(result, &ranked[i]);
+    GJ_TRY(add_chosen(bench, result, error));
+    add_candidates(bench, result);
     for (size_t i = 0; i < bench->num_given; i++)
         add_key(result, &bench->given[i]);
+    const struct gj_tuning_place place = bench_place(bench, &result->shape);
+    const struct gj_tuning_entry *const entry =
+        bench->tuned ? gj_tuning_table_find(bench->tuned, &place) : NULL;
+    if (entry && gj_key_check(&entry->key, NULL) == GJ_OK)
+        add_key(result, &entry->key);
     return GJ_OK;
 }
 
