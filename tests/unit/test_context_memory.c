@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "fake_control.h"
 #include "kernel_fixture.h"
+#include "key/config.h"
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -148,11 +150,64 @@ static void it_does_not_stick(void **state)
     fail_msg("no end");
 }
 
+/* One entry that counts and one that has no kernel. */
+static void write_table(char *path)
+{
+    static const char *const configs[] = {"tile=64x16,cluster=1x1", "tile=512x512"};
+    const struct gj_key problem = gj_key_default();
+    char text[GJ_KEY_TEXT_MAX];
+    gj_key_format_part(&problem, GJ_KEY_PROBLEM, text, sizeof text);
+    const int file = mkstemp(path);
+    assert_true(dprintf(file, "{\"format\": \"gemmjit-tuning\", \"version\": 1, \"entries\": [") > 0);
+    for (int i = 0; i < 2; i++)
+        assert_true(
+            dprintf(file,
+                    "%s{\"gpu\": \"G\", \"num_sms\": 132, \"problem\": \"%s\", \"n\": 8, \"k\": 8, "
+                    "\"batch\": 1, \"m_class\": %d, \"config\": \"%s\", \"us\": 1, \"default_us\": 2, "
+                    "\"measured\": \"2026-12-01\"}",
+                    i ? ", " : "", text, 8 << i, configs[i]) > 0);
+    assert_true(dprintf(file, "]}") > 0);
+    close(file);
+}
+
+/* A table is read whole, or the context is not opened; only the reason in a warning may be lost. */
+static void tables_of_a_context(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/gemmjit-memory.XXXXXX";
+    write_table(path);
+    const struct gj_context_params params = {.no_disk_cache = 1, .tuning = path};
+    const struct gj_key problem = gj_key_default(), wanted = key_of("tile=64x16,cluster=1x1");
+    bool was_reached = true;
+    int num_failed = 0;
+    for (int i = 0; was_reached; i++) {
+        gj_context *context = NULL;
+        gj_error *error = NULL;
+        allowed = i;
+        const enum gj_status status = gj_context_open(&params, &context, &error);
+        was_reached = allowed < 0;
+        allowed = -1;
+        gj_error_free(&error);
+        num_failed += status != GJ_OK;
+        if (status != GJ_OK) {
+            assert_int_equal(status, GJ_ERR_NO_MEMORY);
+            continue;
+        }
+        struct gj_key key;
+        assert_int_equal(gj_context_choose(context, &problem, 8, 8, 8, 1, "G", 132, &key, NULL), GJ_OK);
+        assert_memory_equal(&key, &wanted, sizeof key);
+        gj_context_close(&context);
+    }
+    assert_true(num_failed > 5);
+    unlink(path);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(it_does_not_stick),
+        cmocka_unit_test(tables_of_a_context),
     };
     if (argc != 2) {
         fprintf(stderr, "usage: %s FAKE_CUDA\n", argv[0]);

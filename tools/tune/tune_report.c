@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tune found, as a table in Markdown and as JSON. */
+#include <string.h>
+
 #include "tune.h"
 
 /* -- Table --------------------------------------------------------------------------------------------- */
@@ -13,7 +15,7 @@ static void add_row(const struct tune_row *row, struct gj_strbuf *out)
     gj_strbuf_printf(out, "| %s | %lld | %s | ", shape, (long long)gj_tuning_m_class(row->shape.m), chosen);
     if (row->num_different != 0)
         gj_strbuf_puts(out, "results differ | | | | |\n");
-    else if (row->best_us < row->chosen_us)
+    else if (memcmp(&row->best, &row->chosen, sizeof(row->best)) != 0)
         gj_strbuf_printf(out, "%.2f | %s | %.2f | %.3f (%.3f to %.3f) | %s |\n", row->chosen_us, best,
                          row->best_us, row->ratio, row->ratio_low, row->ratio_high,
                          row->is_written ? "yes" : "no");
