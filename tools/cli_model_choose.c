@@ -8,6 +8,7 @@
 
 #include "model.h"
 #include "plan/choose.h"
+#include "plan/few_rows.h"
 
 struct choosing {
     struct model *model;
@@ -66,8 +67,12 @@ static enum gj_status choose_keys(const struct model *model, struct model_proble
     if (candidates.count == 0)
         return gj_candidates_fail(&problem->problem, error);
     for (int64_t m = 1; m <= model->m_max; m++) {
-        const struct gj_key *const key = gj_candidates_choose(&candidates, m, problem->n, problem->k, 1);
-        if (key != last)
+        struct gj_key few;
+        const bool is_few =
+            gj_few_rows_choose(&problem->problem, m, problem->n, problem->k, 1, (int)model->num_sms, &few);
+        const struct gj_key *const key =
+            is_few ? &few : gj_candidates_choose(&candidates, m, problem->n, problem->k, 1);
+        if (is_few || key != last)
             GJ_TRY(add_key(problem, key, &capacity, error));
         last = key;
     }

@@ -12,6 +12,7 @@
 #include "base/error_build.h"
 #include "plan/check.h"
 #include "plan/choose.h"
+#include "plan/few_rows.h"
 
 #define DEFAULT_SMS 132
 
@@ -131,6 +132,8 @@ enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n,
                              int num_sms, struct gj_key *key, gj_error **error)
 {
     struct gj_candidates candidates;
+    if (gj_few_rows_choose(problem, m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS, key))
+        return GJ_OK;
     gj_candidates_list(problem, num_sms, &candidates);
     if (candidates.count == 0)
         return gj_candidates_fail(problem, error);
@@ -148,7 +151,12 @@ size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t 
         ranked[i] =
             (struct ranked){modelled_cycles(&candidates.keys[i], m, n, k, batch, candidates.num_sms), i};
     qsort(ranked, candidates.count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < candidates.count && i < capacity; i++)
-        keys[i] = candidates.keys[ranked[i].index];
-    return candidates.count;
+    struct gj_key few[GJ_FEW_ROWS_CANDIDATES];
+    const size_t num_few =
+        gj_few_rows_list(problem, m, n, k, batch, candidates.num_sms, few, GJ_FEW_ROWS_CANDIDATES);
+    for (size_t i = 0; i < num_few && i < capacity; i++)
+        keys[i] = few[i];
+    for (size_t i = 0; i < candidates.count && num_few + i < capacity; i++)
+        keys[num_few + i] = candidates.keys[ranked[i].index];
+    return num_few + candidates.count;
 }

@@ -14,7 +14,7 @@ struct gj_candidates {
     struct gj_key keys[GJ_CANDIDATES_MAX];
 };
 void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_candidates *candidates);
-/* The one that gj_key_choose takes; there is at least one. */
+/* The one that gj_key_choose takes where gj_few_rows_choose has none; there is at least one. */
 const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates, int64_t m, int64_t n,
                                           int64_t k, int64_t batch);
 /* Why a problem has none: as gj_key_choose fails. */
@@ -23,8 +23,8 @@ enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error
 /* Clocks that a launch takes by the model; num_sms 0: 132. */
 double gj_key_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms);
 
-/* All configs that gj_key_choose considers, the one that it takes first. Writes at most capacity keys and
- * returns how many there are; 0: the problem is refused. */
+/* All configs that gj_key_choose considers, the one that it takes first, and those of gj_few_rows_list.
+ * Writes at most capacity keys and returns how many there are; 0: the problem is refused. */
 size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,
                     struct gj_key *keys, size_t capacity);
 

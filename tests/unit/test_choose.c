@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "key/config.h"
 #include "plan/choose.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -79,12 +80,7 @@ static void check_chosen(const struct gj_key *problem, const struct gj_key *key)
     gj_error *error = NULL;
     if (gj_key_check(key, &error) != GJ_OK)
         fail_msg("%s", error ? error->message : "no memory");
-    with_problem.tile_m = problem->tile_m;
-    with_problem.tile_n = problem->tile_n;
-    with_problem.cluster_m = problem->cluster_m;
-    with_problem.cluster_n = problem->cluster_n;
-    with_problem.sched = problem->sched;
-    with_problem.tiles = problem->tiles;
+    gj_key_take_config(&with_problem, problem);
     assert_memory_equal(&with_problem, problem, sizeof *problem);
 }
 

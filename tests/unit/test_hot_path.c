@@ -171,7 +171,8 @@ static void choices_are_replaced(void **state)
             }
             gj_plan_make(&key, &plan);
             assert_string_equal((const char *)fake->launches[0].function, plan.entry_name);
-            assert_int_equal(fake->launches[0].params.m, m);
+            const struct gemm_params *const params = &fake->launches[0].params;
+            assert_int_equal(key.swap_ab == GJ_SWAP_AB_YES ? params->n : params->m, m);
         }
     }
 }

@@ -56,8 +56,12 @@ static void add_candidates(const struct bench *bench, struct bench_result *resul
     const size_t count = gj_keys_rank(&bench->problem, shape->m, shape->n, shape->k, shape->batch,
                                       bench->gpu.num_sms, ranked, BENCH_CANDIDATES_MAX);
     const int wanted = result->num_algos + (int)bench->num_candidates;
+    double least = 0; /* of those that the model knows */
     for (size_t i = 0; i < count && i < BENCH_CANDIDATES_MAX && result->num_arms < wanted; i++) {
-        if (bench->tuned && cycles(bench, shape, &ranked[i]) > PRUNE_FACTOR * cycles(bench, shape, ranked))
+        const bool is_modelled = ranked[i].sched != GJ_SCHED_SINGLE;
+        if (is_modelled && least == 0)
+            least = cycles(bench, shape, &ranked[i]);
+        if (is_modelled && bench->tuned && cycles(bench, shape, &ranked[i]) > PRUNE_FACTOR * least)
             break;
         add_key(result, &ranked[i]);
     }
