@@ -114,9 +114,10 @@ GJ_API enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem,
                               const struct gj_gemm_args *args, void *stream, gj_error **error);
 
 /* The config that the model prefers on a device with num_sms SMs; 0 means 132 (H100 SXM, H200). gj_gemm
- * takes it where no tuning table has measured another. Pure.
- * Returns GJ_OK; GJ_ERR_UNSUPPORTED: no config is accepted for the problem (reasons of the default config);
- * GJ_ERR_NO_MEMORY. */
+ * takes it where no tuning table has measured another. For one problem, n and k there are at most 31
+ * different ones over all m and batch: 24 of a menu, which serves all n and k, and 7 for up to 64 rows. A
+ * problem that takes none of the menu has no such bound. Pure. Returns GJ_OK; GJ_ERR_UNSUPPORTED: no config
+ * is accepted for the problem (reasons of the default config); GJ_ERR_NO_MEMORY. */
 GJ_API enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k,
                                     int64_t batch, int num_sms, struct gj_key *key, gj_error **error);
 

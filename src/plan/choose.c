@@ -1,112 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gj_key_choose: the config with the fewest modelled cycles.
- *
- * Model and constants: H200, 2026-11-30, fitted to interleaved runs of 25 configs on 16 shapes within about 1
- * % in cycles: cycles = waves * (max(tensor, load) + per_tile) + per_launch waves  = ceil(cluster tiles /
- * clusters that fit) tensor = 2 * TILE_M * TILE_N * K / 4096          (4096 FLOP per clock and SM, 16-bit
- * operands) load   = bytes of A and B per tile over L2 / 64   (64 bytes per clock and SM) per_tile is the
- * epilogue that nothing overlaps: all of it when cooperative (2570 clocks for 128x256, 1560 for 128x128),
- * little when pingpong. */
+/* gj_key_choose: for few rows of A by rule, else the config of a menu with the least modelled time. The menu
+ * bounds what a server has to prewarm, for all extents of a problem together. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error_build.h"
+#include "key/config.h"
 #include "plan/check.h"
 #include "plan/choose.h"
+#include "plan/cost_model.h"
 #include "plan/few_rows.h"
 
 #define DEFAULT_SMS 132
 
-static double ceil_div(double a, double b)
+/* Of 150 configs that were measured on 46 shapes with M from 128 on (tests/bench/measured/h200_bf16.json) the
+ * best of these is within 0.1 % of the best of all, in the geometric mean; chosen greedily, then filled up
+ * with the widths between. A cluster of two along M halves what an SM loads of B. */
+static const struct {
+    enum gj_sched sched;
+    int tile_m, tile_n, cluster_m, cluster_n;
+} menu[GJ_MENU_MAX] = {
+    {GJ_SCHED_PINGPONG, 128, 112, 2, 1}, {GJ_SCHED_PINGPONG, 128, 128, 2, 1},
+    {GJ_SCHED_PINGPONG, 128, 128, 1, 2}, {GJ_SCHED_PINGPONG, 128, 144, 2, 1},
+    {GJ_SCHED_PINGPONG, 128, 160, 2, 1}, {GJ_SCHED_PINGPONG, 128, 176, 2, 1},
+    {GJ_SCHED_PINGPONG, 128, 176, 1, 2}, {GJ_SCHED_PINGPONG, 128, 192, 2, 1},
+    {GJ_SCHED_PINGPONG, 128, 208, 2, 1}, {GJ_SCHED_PINGPONG, 64, 192, 2, 1},
+    {GJ_SCHED_PINGPONG, 64, 224, 2, 1},  {GJ_SCHED_COOP, 64, 32, 2, 1},
+    {GJ_SCHED_COOP, 64, 64, 2, 1},       {GJ_SCHED_COOP, 64, 96, 2, 1},
+    {GJ_SCHED_COOP, 64, 112, 2, 1},      {GJ_SCHED_COOP, 64, 128, 2, 1},
+    {GJ_SCHED_COOP, 64, 176, 2, 1},      {GJ_SCHED_COOP, 128, 64, 2, 1},
+    {GJ_SCHED_COOP, 128, 96, 2, 1},      {GJ_SCHED_COOP, 128, 128, 2, 1},
+    {GJ_SCHED_COOP, 128, 192, 2, 1},     {GJ_SCHED_COOP, 128, 224, 2, 1},
+    {GJ_SCHED_COOP, 128, 256, 2, 1},     {GJ_SCHED_COOP, 128, 64, 1, 2},
+};
+
+static int sms_or_default(int num_sms)
 {
-    const double q = (double)(int64_t)(a / b);
-    return q * b < a ? q + 1 : q;
+    return num_sms > 0 ? num_sms : DEFAULT_SMS;
 }
 
-/* Special function instructions per element of A B^T: of gated operations half as many as of the function. */
-static int specials_per_element(const struct gj_key *key)
+/* The problem with a config of the default scheduler. */
+static struct gj_key plain(const struct gj_key *problem)
 {
-    const bool none = key->act == GJ_ACT_NONE || key->act == GJ_ACT_RELU || key->act == GJ_ACT_RELU_SQ ||
-                      key->act == GJ_ACT_REGLU;
-    return none ? 0 : key->op == GJ_OP_GATED ? 1 : 2;
+    struct gj_key key = gj_key_problem(problem);
+    key.tiles = GJ_TILES_STATIC;
+    key.swap_ab = GJ_SWAP_AB_NO;
+    return key;
 }
 
-/* Clocks per tile that the main loop does not hide. A function adds its special function instructions, 16 per
- * clock and SM: gelu on 128 x 224 cooperative costs 3700 (H200, 2026-12-01). */
-static double exposed_per_tile(const struct gj_key *key)
+double gj_key_us(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms)
 {
-    const double elements = (double)key->tile_m * key->tile_n;
-    if (key->sched == GJ_SCHED_COOP)
-        return 550 + elements * ((2570.0 - 550.0) / (128 * 256) + specials_per_element(key) / 16.0);
-    return key->tile_n % 64 == 0 ? 400 : 500;
-}
-
-static double modelled_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch,
-                              int num_sms)
-{
-    const double element = (double)gj_dtype_bytes(key->a.dtype), tile_k = 128 / element;
-    const double k_padded = ceil_div((double)k, tile_k) * tile_k;
-    const double tiles = ceil_div((double)m, (double)key->tile_m * key->cluster_m) *
-                         ceil_div((double)n, (double)key->tile_n * key->cluster_n) * (double)batch;
-    const int cluster_size = key->cluster_m * key->cluster_n;
-    const double slots = num_sms >= cluster_size ? num_sms / cluster_size : 1;
-    const double tensor = 2.0 * key->tile_m * key->tile_n * k_padded / (8192 / element);
-    const double bytes =
-        element * k_padded * ((double)key->tile_m / key->cluster_n + (double)key->tile_n / key->cluster_m);
-    const double load = bytes / 54;
-    const double per_launch = key->sched == GJ_SCHED_COOP ? 3600 : 6000;
-    return ceil_div(tiles, slots) * ((tensor > load ? tensor : load) + exposed_per_tile(key)) + per_launch;
-}
-
-double gj_key_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms)
-{
-    return modelled_cycles(key, m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS);
+    return gj_cost_us(&gj_cost_h200, key, m, n, k, batch, sms_or_default(num_sms));
 }
 
 /* A candidate and what the model says of it. */
 struct ranked {
-    double cycles;
+    double us;
     size_t index; /* decides between equals */
 };
 
 static int compare_ranked(const void *x, const void *y)
 {
     const struct ranked *const a = x, *const b = y;
-    if (a->cycles < b->cycles || a->cycles > b->cycles)
-        return a->cycles < b->cycles ? -1 : 1;
+    if (a->us < b->us || a->us > b->us)
+        return a->us < b->us ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30); sched=single has a
+ * rule of its own. */
+static bool is_candidate(const struct gj_key *key, int num_sms)
+{
+    const int cluster_size = key->cluster_m * key->cluster_n;
+    return cluster_size <= 2 && cluster_size <= num_sms && key->sched != GJ_SCHED_SINGLE;
+}
+
+/* All that may be ranked. */
+static void list_all(const struct gj_key *problem, struct gj_candidates *candidates)
+{
+    struct gj_key *const keys = candidates->keys;
+    const struct gj_key key = plain(problem);
+    size_t count = gj_keys_enumerate(&key, keys, GJ_CANDIDATES_MAX);
+    if (count > GJ_CANDIDATES_MAX)
+        count = GJ_CANDIDATES_MAX;
+    candidates->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_candidate(&keys[i], candidates->num_sms))
+            keys[candidates->count++] = keys[i];
 }
 
 void gj_candidates_list(const struct gj_key *problem, int num_sms, struct gj_candidates *candidates)
 {
-    struct gj_key plain = *problem;
-    struct gj_key *const keys = candidates->keys;
-    plain.tiles = GJ_TILES_STATIC;
-    plain.swap_ab = GJ_SWAP_AB_NO;
-    plain.split_k = GJ_SPLIT_K_NONE;
-    plain.ctas_per_sm = GJ_CTAS_PER_SM_1;
-    size_t count = gj_keys_enumerate(&plain, keys, GJ_CANDIDATES_MAX);
-    if (count > GJ_CANDIDATES_MAX)
-        count = GJ_CANDIDATES_MAX;
-    candidates->num_sms = num_sms > 0 ? num_sms : DEFAULT_SMS;
+    struct gj_key key = plain(problem);
+    candidates->num_sms = sms_or_default(num_sms);
     candidates->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        /* Clusters of 4 fit 120 of 132 SMs only (cuOccupancyMaxActiveClusters, H200, 2026-11-30). */
-        const int cluster_size = keys[i].cluster_m * keys[i].cluster_n;
-        if (cluster_size <= 2 && cluster_size <= candidates->num_sms && keys[i].sched != GJ_SCHED_SINGLE)
-            keys[candidates->count++] = keys[i];
+    for (size_t i = 0; i < GJ_MENU_MAX; i++) {
+        key.sched = menu[i].sched;
+        key.tile_m = menu[i].tile_m;
+        key.tile_n = menu[i].tile_n;
+        key.cluster_m = menu[i].cluster_m;
+        key.cluster_n = menu[i].cluster_n;
+        if (is_candidate(&key, candidates->num_sms) && gj_key_check(&key, NULL) == GJ_OK)
+            candidates->keys[candidates->count++] = key;
     }
+    if (candidates->count == 0)
+        list_all(problem, candidates);
 }
 
 const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates, int64_t m, int64_t n,
                                           int64_t k, int64_t batch)
 {
     size_t best = 0;
-    double best_cycles = 0;
+    double best_us = 0;
     for (size_t i = 0; i < candidates->count; i++) {
-        const double cycles = modelled_cycles(&candidates->keys[i], m, n, k, batch, candidates->num_sms);
-        if (i == 0 || cycles < best_cycles) {
+        const double us = gj_key_us(&candidates->keys[i], m, n, k, batch, candidates->num_sms);
+        if (i == 0 || us < best_us) {
             best = i;
-            best_cycles = cycles;
+            best_us = us;
         }
     }
     return &candidates->keys[best];
@@ -132,7 +142,7 @@ enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n,
                              int num_sms, struct gj_key *key, gj_error **error)
 {
     struct gj_candidates candidates;
-    if (gj_few_rows_choose(problem, m, n, k, batch, num_sms > 0 ? num_sms : DEFAULT_SMS, key))
+    if (gj_few_rows_choose(problem, m, n, k, batch, sms_or_default(num_sms), key))
         return GJ_OK;
     gj_candidates_list(problem, num_sms, &candidates);
     if (candidates.count == 0)
@@ -141,22 +151,35 @@ enum gj_status gj_key_choose(const struct gj_key *problem, int64_t m, int64_t n,
     return GJ_OK;
 }
 
+/* The choice comes first, and the others keep their order. */
+static void move_to_front(struct gj_key *keys, size_t count, const struct gj_key *chosen)
+{
+    size_t i = 0;
+    while (i < count && memcmp(&keys[i], chosen, sizeof *chosen) != 0)
+        i++;
+    if (i == count)
+        return;
+    memmove(&keys[1], &keys[0], i * sizeof *keys);
+    keys[0] = *chosen;
+}
+
 size_t gj_keys_rank(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms,
                     struct gj_key *keys, size_t capacity)
 {
     struct gj_candidates candidates;
     struct ranked ranked[GJ_CANDIDATES_MAX];
-    gj_candidates_list(problem, num_sms, &candidates);
+    struct gj_key all[GJ_FEW_ROWS_CANDIDATES + GJ_CANDIDATES_MAX], chosen;
+    if (gj_key_choose(problem, m, n, k, batch, num_sms, &chosen, NULL) != GJ_OK)
+        return 0;
+    candidates.num_sms = sms_or_default(num_sms);
+    list_all(problem, &candidates);
     for (size_t i = 0; i < candidates.count; i++)
-        ranked[i] =
-            (struct ranked){modelled_cycles(&candidates.keys[i], m, n, k, batch, candidates.num_sms), i};
+        ranked[i] = (struct ranked){gj_key_us(&candidates.keys[i], m, n, k, batch, num_sms), i};
     qsort(ranked, candidates.count, sizeof *ranked, compare_ranked);
-    struct gj_key few[GJ_FEW_ROWS_CANDIDATES];
-    const size_t num_few =
-        gj_few_rows_list(problem, m, n, k, batch, candidates.num_sms, few, GJ_FEW_ROWS_CANDIDATES);
-    for (size_t i = 0; i < num_few && i < capacity; i++)
-        keys[i] = few[i];
-    for (size_t i = 0; i < candidates.count && num_few + i < capacity; i++)
-        keys[num_few + i] = candidates.keys[ranked[i].index];
-    return num_few + candidates.count;
+    size_t count = gj_few_rows_list(problem, m, n, k, batch, candidates.num_sms, all, GJ_FEW_ROWS_CANDIDATES);
+    for (size_t i = 0; i < candidates.count; i++)
+        all[count++] = candidates.keys[ranked[i].index];
+    move_to_front(all, count, &chosen);
+    memcpy(keys, all, (count < capacity ? count : capacity) * sizeof *keys);
+    return count;
 }

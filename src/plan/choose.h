@@ -6,7 +6,9 @@
 #include <gemmjit/launch.h>
 
 /* The configs that a choice for a problem is made of, for who chooses for many extents: listing them takes
- * longer than choosing. */
+ * longer than choosing. They are those of a menu; all that are enumerated where a problem takes none of it.
+ */
+#define GJ_MENU_MAX 24
 #define GJ_CANDIDATES_MAX 1024
 struct gj_candidates {
     size_t count; /* 0: the problem is refused */
@@ -20,8 +22,9 @@ const struct gj_key *gj_candidates_choose(const struct gj_candidates *candidates
 /* Why a problem has none: as gj_key_choose fails. */
 enum gj_status gj_candidates_fail(const struct gj_key *problem, gj_error **error);
 
-/* Clocks that a launch takes by the model; num_sms 0: 132. */
-double gj_key_cycles(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms);
+/* Microseconds that a launch takes by the model, which knows pingpong and cooperative configs; num_sms 0:
+ * 132. */
+double gj_key_us(const struct gj_key *key, int64_t m, int64_t n, int64_t k, int64_t batch, int num_sms);
 
 /* All configs that gj_key_choose considers, the one that it takes first, and those of gj_few_rows_list.
  * Writes at most capacity keys and returns how many there are; 0: the problem is refused. */

@@ -48,20 +48,32 @@ static struct gj_key swapped(const struct gj_key *key)
 }
 
 /* How the MMA warp groups divide a tile. Pingpong: each owns a whole one. */
+static void split_tile(const struct gj_key *key, int *split_m, int *split_n)
+{
+    *split_m = 1;
+    *split_n = 1;
+    if (key->sched == GJ_SCHED_COOP) {
+        if (key->tile_m == 320 || (key->tile_m == 192 && key->tile_n > 128))
+            *split_n = 2;
+        else if (key->tile_m == 192)
+            *split_m = 3;
+        else if (key->tile_m % 128 == 0)
+            *split_m = 2;
+    }
+}
+
+int gj_key_mma_warp_groups(const struct gj_key *kernel)
+{
+    int split_m, split_n;
+    split_tile(kernel, &split_m, &split_n);
+    return kernel->sched == GJ_SCHED_PINGPONG ? 2 : split_m * split_n;
+}
+
 static void plan_warp_groups(struct gj_plan *plan)
 {
     const struct gj_key *const key = &plan->kernel;
-    plan->split_m = 1;
-    plan->split_n = 1;
-    if (key->sched == GJ_SCHED_COOP) {
-        if (key->tile_m == 320 || (key->tile_m == 192 && key->tile_n > 128))
-            plan->split_n = 2;
-        else if (key->tile_m == 192)
-            plan->split_m = 3;
-        else if (key->tile_m % 128 == 0)
-            plan->split_m = 2;
-    }
-    plan->mma_warp_groups = key->sched == GJ_SCHED_PINGPONG ? 2 : plan->split_m * plan->split_n;
+    split_tile(key, &plan->split_m, &plan->split_n);
+    plan->mma_warp_groups = gj_key_mma_warp_groups(key);
     plan->split_k = key->split_k == GJ_SPLIT_K_4 ? 4 : key->split_k == GJ_SPLIT_K_2 ? 2 : 1;
     plan->cluster_size = key->cluster_m * key->cluster_n * plan->split_k;
     plan->threads = GJ_WARP_GROUP * (plan->mma_warp_groups + 1);

@@ -93,6 +93,9 @@ void gj_plan_make(const struct gj_key *key, struct gj_plan *plan);
 /* The same without the entry name, for those who compare many keys: allocates nothing. */
 void gj_plan_make_numbers(const struct gj_key *key, struct gj_plan *plan);
 
+/* MMA warp groups of a CTA; of a key as the kernel sees it, see struct gj_plan. */
+int gj_key_mma_warp_groups(const struct gj_key *kernel);
+
 /* Whether anything is fused behind alpha A B^T + beta C: then the kernel takes struct fused_params. */
 bool gj_plan_is_fused(const struct gj_plan *plan);
 

@@ -43,9 +43,10 @@ static enum gj_status add_chosen(struct bench *bench, struct bench_result *resul
     return GJ_OK;
 }
 
-static double cycles(const struct bench *bench, const struct bench_shape *shape, const struct gj_key *key)
+static double modelled_us(const struct bench *bench, const struct bench_shape *shape,
+                          const struct gj_key *key)
 {
-    return gj_key_cycles(key, shape->m, shape->n, shape->k, shape->batch, bench->gpu.num_sms);
+    return gj_key_us(key, shape->m, shape->n, shape->k, shape->batch, bench->gpu.num_sms);
 }
 
 /* Those that the model ranks first, until there are as many as wanted. */
@@ -60,8 +61,8 @@ static void add_candidates(const struct bench *bench, struct bench_result *resul
     for (size_t i = 0; i < count && i < BENCH_CANDIDATES_MAX && result->num_arms < wanted; i++) {
         const bool is_modelled = ranked[i].sched != GJ_SCHED_SINGLE;
         if (is_modelled && least == 0)
-            least = cycles(bench, shape, &ranked[i]);
-        if (is_modelled && bench->tuned && cycles(bench, shape, &ranked[i]) > PRUNE_FACTOR * least)
+            least = modelled_us(bench, shape, &ranked[i]);
+        if (is_modelled && bench->tuned && modelled_us(bench, shape, &ranked[i]) > PRUNE_FACTOR * least)
             break;
         add_key(result, &ranked[i]);
     }
