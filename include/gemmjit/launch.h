@@ -108,8 +108,9 @@ GJ_API void gj_prepared_free(gj_prepared **prepared);
 /* Chooses a config for the problem and its extents, then does gj_kernel_get and gj_launch. The config fields
  * of `problem` are ignored. The choice is deterministic: it depends on the problem, the extents, the
  * context's tuning tables, and name and SMs of the device only. With max_sms below the SMs of the device it
- * is the model's, see gj_key_choose, else that of gj_context_choose. Returns as gj_kernel_get and gj_launch.
- */
+ * is the model's, see gj_key_choose, else that of gj_context_choose. With GJ_LAUNCH_OVERLAP it is
+ * gj_key_choose's for up to 64 rows, because tables hold what was measured without it. Returns as
+ * gj_kernel_get and gj_launch. */
 GJ_API enum gj_status gj_gemm(gj_context *context, const struct gj_key *problem,
                               const struct gj_gemm_args *args, void *stream, gj_error **error);
 

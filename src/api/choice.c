@@ -9,8 +9,8 @@
 
 #include "base/hash.h"
 
-/* Keys have no padding (src/api/table.c), and neither has the rest: 33 + 1 ints, then 64-bit extents. */
-_Static_assert(sizeof(struct gj_question) == 34 * sizeof(int) + 4 * sizeof(int64_t), "hashed as bytes");
+/* Keys have no padding (src/api/table.c), and neither has the rest: 33 + 3 ints, then 64-bit extents. */
+_Static_assert(sizeof(struct gj_question) == 36 * sizeof(int) + 4 * sizeof(int64_t), "hashed as bytes");
 _Static_assert(sizeof(struct gj_question) % sizeof(uint64_t) == 0, "read as words");
 
 static struct gj_choice *place_of(struct gj_choices *choices, const struct gj_question *question,

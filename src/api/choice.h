@@ -12,7 +12,8 @@
 /* What a choice depends on. */
 struct gj_question {
     struct gj_key problem;
-    int gpu; /* gj_gpu_kind, or the number of SMs of a call that may not have all */
+    int gpu;              /* gj_gpu_kind, or the number of SMs of a call that may not have all */
+    int overlaps, unused; /* GJ_LAUNCH_OVERLAP is given; 0 */
     int64_t m, n, k, batch;
 };
 

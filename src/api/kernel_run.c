@@ -6,6 +6,7 @@
 #include "base/error_build.h"
 #include "cuda/args.h"
 #include "key/config.h"
+#include "plan/few_rows.h"
 
 void gj_kernel_info(const gj_kernel *kernel, struct gj_kernel_info *info)
 {
@@ -121,7 +122,8 @@ static enum gj_status make_question(gj_driver *driver, const struct gj_key *prob
     GJ_TRY(gj_gpu_kind(driver, *device, &gpu, error));
     if (args->max_sms > 0 && args->max_sms < gj_gpu_kind_sms(gpu))
         gpu = args->max_sms;
-    *question = (struct gj_question){*problem, gpu, args->m, args->n, args->k, args->batch};
+    const int overlaps = (args->flags & GJ_LAUNCH_OVERLAP) != 0;
+    *question = (struct gj_question){*problem, gpu, overlaps, 0, args->m, args->n, args->k, args->batch};
     return GJ_OK;
 }
 
@@ -150,7 +152,8 @@ static enum gj_status check_problem(const struct gj_key *problem, const struct g
     return gj_args_check(&plan, args, error);
 }
 
-/* The config for a question of this device. What was measured counts for the whole device only. */
+/* The config for a question of this device. What was measured counts for the whole device only, and for
+ * launches that do not overlap; with few rows of A that is worth more than a few per cent. */
 static enum gj_status choose(const gj_context *context, const gj_driver *driver,
                              const struct gj_question *question, int device, struct gj_key *key,
                              gj_error **error)
@@ -158,6 +161,9 @@ static enum gj_status choose(const gj_context *context, const gj_driver *driver,
     struct gj_gpu_info info = {0};
     const int num_sms = gj_gpu_kind_sms(question->gpu);
     const bool is_whole = num_sms < question->gpu;
+    if (question->overlaps && gj_few_rows_choose(&question->problem, question->m, question->n, question->k,
+                                                 question->batch, num_sms, key))
+        return GJ_OK;
     if (is_whole && context->tuning.num_tables > 0)
         GJ_TRY(gj_gpu_info_get(driver, device, &info, error));
     return gj_context_choose(context, &question->problem, question->m, question->n, question->k,

@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 
-/* Largest M that the class of M rows stands for: 8, 16, 32, 64, and above 64 the multiples of an eighth of
- * the power of two that is not below M, and of 64. M below 1 is in the first class. Never less than M,
- * monotone, and its own class. */
+/* Largest M that the class of M rows stands for: multiples of 8 up to 64, and above 64 the multiples of an
+ * eighth of the power of two that is not below M, and of 64. M below 1 is in the first class. Never less than
+ * M, monotone, and its own class. */
 int64_t gj_tuning_m_class(int64_t m);
 
 /* What an entry is found by. */

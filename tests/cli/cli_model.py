@@ -213,7 +213,7 @@ class Tuned(ModelCase):
         arguments = ("prewarm", "--model", config_of("llama-3-8b"), "--tp=8", "--m-max=20", "--dry-run", "--json")
         plain = self.gemmjit(*arguments).json()["keys"]
         place = {"n": 768, "k": 4096, "config": self.UNUSUAL}
-        table = self.write_table("table.json", {**place, "m_class": 32},
+        table = self.write_table("table.json", {**place, "m_class": 24},
                                  {**place, "m_class": 64, "config": "tile=64x80"},
                                  {**place, "m_class": 8, "num_sms": 78, "config": "tile=64x112"},
                                  {**place, "m_class": 8, "k": 4097, "config": "tile=64x144"},
@@ -234,7 +234,7 @@ class Tuned(ModelCase):
 
     def test_no_miss_afterwards(self):
         self.need_nvrtc()
-        table = self.write_table("table.json", {"n": 768, "k": 4096, "m_class": 32, "config": self.UNUSUAL})
+        table = self.write_table("table.json", {"n": 768, "k": 4096, "m_class": 24, "config": self.UNUSUAL})
         env = {"GEMMJIT_TUNING": table, "LOOKUP_GPU": "Idle GPU"}
         told = self.gemmjit("prewarm", "--model", config_of("llama-3-8b"), "--tp=8", "--m-max=20", "--json", env=env).json()
         problems = [(BF16, n, k) for n, k in EXPECTED["llama-3-8b", 8].values()]

@@ -35,7 +35,7 @@
 static void classes(void **state)
 {
     (void)state;
-    static const int64_t known[][2] = {{1, 8},       {8, 8},       {9, 16},      {17, 32},     {33, 64},
+    static const int64_t known[][2] = {{1, 8},       {8, 8},       {9, 16},      {17, 24},     {33, 40},
                                        {64, 64},     {65, 128},    {129, 192},   {193, 256},   {257, 320},
                                        {513, 640},   {2049, 2560}, {3584, 3584}, {3585, 4096}, {4096, 4096},
                                        {4097, 5120}, {-5, 8},      {0, 8}};
@@ -50,7 +50,7 @@ static void classes(void **state)
         num_classes += class != last;
         last = class;
     }
-    assert_int_equal(num_classes, 4 + 3 + 4 * 12); /* up to 64, up to 256, then four to a doubling */
+    assert_int_equal(num_classes, 8 + 3 + 4 * 12); /* up to 64, up to 256, then four to a doubling */
 }
 
 static void classes_of_huge_numbers(void **state)
@@ -284,7 +284,7 @@ static void the_first_table_wins(void **state)
     gj_context *context = open_context(both, &messages);
     assert_int_equal(messages.count, 0);
     assert_true(chooses(context, 64, "G", 132, CONFIG));
-    assert_true(chooses(context, 33, "G", 0, CONFIG));
+    assert_true(chooses(context, 57, "G", 0, CONFIG));
     assert_true(chooses(context, 8, "G", 132, "tile=64x96,cluster=1x2"));
     assert_true(chooses(context, 9, "G", 132, NULL));
     assert_true(chooses(context, 65, "G", 132, NULL));
@@ -411,8 +411,8 @@ static void which_entries_apply_to_a_model(void **state)
     const struct gj_key problem = gj_key_default();
     assert_int_equal(parse(text, strlen(text), &table, NULL), GJ_OK);
     const struct gj_tuning_entry *const entry = &table.entries[0];
-    assert_true(gj_tuning_entry_applies(entry, 132, &problem, 33, 512, 256, 1));
-    assert_false(gj_tuning_entry_applies(entry, 132, &problem, 32, 512, 256, 1));
+    assert_true(gj_tuning_entry_applies(entry, 132, &problem, 57, 512, 256, 1));
+    assert_false(gj_tuning_entry_applies(entry, 132, &problem, 56, 512, 256, 1));
     assert_false(gj_tuning_entry_applies(entry, 78, &problem, 64, 512, 256, 1));
     assert_false(gj_tuning_entry_applies(entry, 132, &problem, 64, 511, 256, 1));
     assert_false(gj_tuning_entry_applies(entry, 132, &problem, 64, 512, 255, 1));

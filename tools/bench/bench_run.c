@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "key/config.h"
 #include "plan/choose.h"
+#include "plan/few_rows.h"
 
 /* tune measures no config that the model takes for slower than the best one by more than this: it is
  * within a few per cent on large shapes, and knows less of small ones. */
@@ -37,8 +38,11 @@ static enum gj_status add_chosen(struct bench *bench, struct bench_result *resul
 {
     const struct bench_shape *const shape = &result->shape;
     struct gj_key chosen;
-    GJ_TRY(gj_context_choose(bench->context, &bench->problem, shape->m, shape->n, shape->k, shape->batch,
-                             bench->tuned ? NULL : bench->gpu.name, bench->gpu.num_sms, &chosen, error));
+    const bool overlaps = bench->flags & GJ_LAUNCH_OVERLAP;
+    if (!overlaps || !gj_few_rows_choose(&bench->problem, shape->m, shape->n, shape->k, shape->batch,
+                                         bench->gpu.num_sms, &chosen))
+        GJ_TRY(gj_context_choose(bench->context, &bench->problem, shape->m, shape->n, shape->k, shape->batch,
+                                 bench->tuned ? NULL : bench->gpu.name, bench->gpu.num_sms, &chosen, error));
     add_key(result, &chosen);
     return GJ_OK;
 }
