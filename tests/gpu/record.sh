@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes verification.md, numerics_table.md, performance_launch.md, performance_bf16.md and performance_epilogues.md from what this GPU shows;
+# Writes verification.md, numerics_table.md, performance_launch.md, performance_bf16.md, performance_few_rows.md and performance_epilogues.md from what this GPU shows;
 # docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
-# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_cases, gpu_numerics, gpu_epilogues and
+# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_overlap, gpu_cases, gpu_numerics, gpu_epilogues and
 # gpu_epilogue_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
@@ -49,6 +49,10 @@ sanitize() {
     echo
     table basic 160 "$bin/gpu_matrix" "${common[@]}" --set basic --dense-shapes --repeats 1000 --jobs 15
     table covering 200 "$bin/gpu_matrix" "${common[@]}" --set covering --repeats 20 --jobs 15
+    echo '`single`: `sched=single`, every triple of values of all its fields that can occur together, and every config of bf16'
+    echo 'and e4m3.'
+    echo
+    table single 300 "$bin/gpu_matrix" "${common[@]}" --set single --repeats 20 --jobs 15
 } >"$out/verification.md"
 {
     echo '## Extents past 2^31 elements, exact'
@@ -61,6 +65,11 @@ sanitize() {
     echo '`gpu_graph`: launches captured once; alpha and beta change in device memory between replays.'
     echo
     table graph 60 "$bin/gpu_graph" "${common[@]}"
+    echo '## Launches that overlap, bit for bit'
+    echo
+    echo '`gpu_overlap`: chains in which each launch reads what the one in front of it wrote, against the same chain without flags.'
+    echo
+    table overlap 60 "$bin/gpu_overlap" "${common[@]}"
 } >>"$out/verification.md"
 if [ -x "$bin/gpu_cases" ]; then
     {
@@ -98,18 +107,22 @@ table numerics 60 "$bin/gpu_numerics" "${common[@]}" >"$out/numerics_table.md"
     sanitize racecheck covering 97
     sanitize synccheck product 241
     sanitize initcheck covering 197
+    sanitize memcheck single 97
+    sanitize racecheck single 97
+    sanitize synccheck single 97
     sanitize memcheck exact 61 "${epilogues[@]}"
     sanitize racecheck exact 97 "${epilogues[@]}"
     sanitize synccheck exact 97 "${epilogues[@]}"
     sanitize initcheck exact 197 "${epilogues[@]}"
 } >"$out/sanitizer.md"
 table launch_cost 30 "$bin/../bench/launch_cost" --cache-dir "$cache" >"$out/performance_launch.md"
-{
-    echo "\`gemmjit bench\` of commit $commit on \`tests/bench/foundation.json\`."
-    echo
-    table bench 100 "$bin/../../tools/gemmjit" bench --shapes "$here/../bench/foundation.json" --vs cublas --candidates 8 \
-        --seconds 4 --cache-dir "$cache"
-} >"$out/performance_bf16.md"
+gemmjit=$bin/../../tools/gemmjit shapes=$here/../bench
+table bench 160 "$gemmjit" bench --shapes "$shapes/shapes.json" --vs cublas --candidates 2 --seconds 1 --train 2 \
+    --cache-dir "$cache" >"$out/performance_bf16.md"
+table decode 80 "$gemmjit" bench --shapes "$shapes/decode.json" --vs cublas --seconds 1 --train 1 --cache-dir "$cache" \
+    >"$out/performance_few_rows.md"
+table decode_overlap 80 "$gemmjit" bench --shapes "$shapes/decode.json" --vs cublas --seconds 1 --train 1 --overlap \
+    --b-constant --cache-dir "$cache" >>"$out/performance_few_rows.md"
 if [ -x "$bin/gpu_epilogue_bench" ]; then
     table epilogue_bench 300 "$bin/gpu_epilogue_bench" "${common[@]}" "${epilogues[@]}" --jobs 15 \
         >"$out/performance_epilogues.md"
