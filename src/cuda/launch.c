@@ -2,7 +2,10 @@
 /* One launch: tensor maps, parameters, grid. No allocation and no lock once the kernel is prepared. */
 #include "cuda/work.h"
 
+#include <string.h>
+
 #include "base/error_build.h"
+#include "cuda/recent.h"
 #include "cuda/schedule.h"
 
 #define DEFAULT_GROUP_SIZE 8 /* quack 0.2.0; between 2 and 16 nothing is lost (H200, 2026-11-30) */
@@ -184,16 +187,47 @@ static void list_arguments(const struct gj_plan *plan, struct gj_work *work, voi
     arguments[count] = &work->params;
 }
 
+bool gj_work_reads_c(const struct gj_plan *plan, const struct gj_gemm_args *args)
+{
+    return plan->c_element > 0 && !(plan->kernel.beta == GJ_SCALAR_HOST && args->beta == 0);
+}
+
+static struct gj_pointers pointers_of(const struct gj_gemm_args *args)
+{
+    return (struct gj_pointers){args->a.data, args->b.data, args->c.data, args->d.data, args->p.data};
+}
+
 enum gj_status gj_work_make(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
                             const struct gj_gemm_args *args, struct gj_work *work, gj_error **error)
 {
-    GJ_TRY(make_params(plan, args, &work->params, error));
-    GJ_TRY(gj_tensor_maps_encode(loaded->driver, plan, args, &work->maps, error));
-    work->fused = make_fused(plan, args);
-    work->clusters = grid_clusters(loaded, device, plan, args, work->params.schedule.num_tiles);
+    const struct gj_gemm_args effective = gj_kernel_args(plan, args);
+    GJ_TRY(make_params(plan, &effective, &work->params, error));
+    GJ_TRY(gj_tensor_maps_encode(loaded->driver, plan, &effective, &work->maps, error));
+    work->fused = make_fused(plan, &effective);
+    work->clusters = grid_clusters(loaded, device, plan, &effective, work->params.schedule.num_tiles);
     work->overlaps = plan->kernel.sched == GJ_SCHED_SINGLE && args->flags & GJ_LAUNCH_OVERLAP;
-    work->params.overlap = overlap_of(loaded, device, plan, args, work->clusters);
+    work->params.overlap = overlap_of(loaded, device, plan, &effective, work->clusters);
+    work->reads_a_b = args->k > 0;
+    work->reads_c = gj_work_reads_c(plan, args);
+    work->at = pointers_of(args);
     return GJ_OK;
+}
+
+/* The work of a launch of the same form, with these addresses, scalars and vectors. */
+static enum gj_status remake_work(const struct gj_loaded *loaded, const struct gj_plan *plan,
+                                  const struct gj_gemm_args *args, struct gj_work *work, gj_error **error)
+{
+    const struct gj_gemm_args effective = gj_kernel_args(plan, args);
+    const struct gj_pointers to = pointers_of(args);
+    struct gemm_params *const params = &work->params;
+    params->alpha = args->alpha;
+    params->beta = args->beta;
+    params->alpha_pointer = args->alpha_device;
+    params->beta_pointer = args->beta_device;
+    params->batch_order = args->batch_order;
+    params->tile_counter = args->tile_counter;
+    work->fused = make_fused(plan, &effective);
+    return gj_work_point(loaded->driver, plan, work, &to, error);
 }
 
 enum gj_status gj_work_launch(struct gj_loaded *loaded, int device, const struct gj_plan *plan,
@@ -237,9 +271,16 @@ struct gj_gemm_args gj_kernel_args(const struct gj_plan *plan, const struct gj_g
 enum gj_status gj_loaded_launch(gj_loaded *loaded, const struct gj_plan *plan,
                                 const struct gj_gemm_args *args, int device, void *stream, gj_error **error)
 {
+    struct gj_recent_work recent;
     GJ_TRY(prepare_for(loaded, device, (CUstream)stream, error));
-    const struct gj_gemm_args effective = gj_kernel_args(plan, args);
-    struct gj_work work;
-    GJ_TRY(gj_work_make(loaded, device, plan, &effective, &work, error));
-    return gj_work_launch(loaded, device, plan, &work, (CUstream)stream, error);
+    struct gj_recent *const table = loaded->devices[device].recent;
+    recent.form = gj_form_of(plan, args);
+    if (gj_recent_find(table, &recent.form, &recent)) {
+        GJ_TRY(remake_work(loaded, plan, args, &recent.work, error));
+    } else {
+        memset(&recent.work, 0, sizeof recent.work); /* it is kept whole, padding too */
+        GJ_TRY(gj_work_make(loaded, device, plan, args, &recent.work, error));
+        gj_recent_put(table, &recent);
+    }
+    return gj_work_launch(loaded, device, plan, &recent.work, (CUstream)stream, error);
 }

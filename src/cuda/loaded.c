@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error_build.h"
+#include "cuda/recent.h"
 
 enum gj_status gj_loaded_open(const gj_driver *driver, const struct gj_plan *plan, const void *cubin,
                               gj_loaded **loaded, gj_error **error)
@@ -46,6 +47,7 @@ void gj_loaded_close(gj_loaded **loaded)
             l->driver->cuMemFree_fn(l->devices[i].counters);
         if (pushed)
             l->driver->cuCtxPopCurrent_fn(&primary);
+        free(l->devices[i].recent);
         if (l->devices[i].primary != NULL)
             l->driver->cuDevicePrimaryCtxRelease_fn((CUdevice)i);
     }
@@ -99,6 +101,13 @@ static CUresult make_counters(struct gj_loaded *loaded, int device)
     return result;
 }
 
+static CUresult make_recent(struct gj_on_device *on)
+{
+    if (on->recent == NULL)
+        on->recent = calloc(1, sizeof *on->recent);
+    return on->recent != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* Attributes, eager loading and occupancy; a context of the device is current. */
 static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **error)
 {
@@ -113,6 +122,8 @@ static enum gj_status set_up(struct gj_loaded *loaded, int device, gj_error **er
         result = driver->cuFuncLoad_fn(function);
     if (result == CUDA_SUCCESS)
         result = make_counters(loaded, device);
+    if (result == CUDA_SUCCESS)
+        result = make_recent(&loaded->devices[device]);
     if (result == CUDA_SUCCESS) {
         gj_loaded_config(loaded, 1, NULL, false, &config);
         result = driver->cuOccupancyMaxActiveClusters_fn(&loaded->devices[device].max_clusters, function,

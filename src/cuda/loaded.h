@@ -18,6 +18,7 @@
 struct gj_on_device {
     atomic_bool ready;
     int max_clusters;            /* clusters that fit at once */
+    struct gj_recent *recent;    /* see cuda/recent.h */
     CUcontext primary;           /* the device's primary context while this kernel holds it, else NULL */
     CUdeviceptr counters;        /* GJ_COUNTERS words that are 0 between launches; dynamic tiles only */
     atomic_uint eager, captured; /* counters handed out so far, of either half */

@@ -138,6 +138,11 @@ static void a_launch_prepares(void **state)
     fake_forget(fake);
     launched();
     /* All of these may be called while a stream captures, and none waits for the device. */
+    fake_check_calls(fake, "cuCtxGetCurrent cuStreamGetCtx cuCtxGetDevice cuLaunchKernelEx");
+    struct gj_gemm_args other = basic;
+    other.m++;
+    fake_forget(fake);
+    assert_int_equal(gj_launch(kernel, &other, &stream, NULL), GJ_OK);
     fake_check_calls(
         fake, "cuCtxGetCurrent cuStreamGetCtx cuCtxGetDevice cuTensorMapEncodeTiled cuTensorMapEncodeTiled "
               "cuTensorMapEncodeTiled cuLaunchKernelEx");
@@ -337,8 +342,14 @@ static void failures_of_a_hot_launch(void **state)
     (void)state;
     fake->current = 0;
     launched();
-    for (int i = 0; i < 3; i++)
-        check_failure("cuTensorMapEncodeTiled", i, &basic);
+    struct gj_gemm_args other = basic;
+    for (int i = 0; i < 3; i++) {
+        other.m++; /* or nothing is encoded */
+        check_failure("cuTensorMapEncodeTiled", i, &other);
+    }
+    other = basic;
+    other.a.data = (char *)other.a.data + 256;
+    check_failure("cuTensorMapReplaceAddress", 0, &other);
     check_failure("cuLaunchKernelEx", 0, &basic);
     check_failure("cuStreamGetCtx", 0, &basic);
     launched();
