@@ -7,7 +7,7 @@
 
 #include <gemmjit/key.h>
 
-/* Fitted by tests/bench/fit_model to tests/bench/measured/h200_bf16.json. Clocks are those of an SM. */
+/* Fitted by tests/bench/fit_model to h200_bf16*.json of tests/bench/measured. Clocks are those of an SM. */
 struct gj_cost_constants {
     double clocks_per_us;
     double load_bytes;      /* that an SM gets from L2 in a clock */
@@ -19,6 +19,7 @@ struct gj_cost_constants {
     double coop_launch;     /* clocks of a launch: start, first loads, last stores */
     double pingpong_launch;
     double last_wave; /* what a wave that is not full takes, from 0, as long as a full one, to 1, its share */
+    double hidden;    /* of compute and arrival the shorter one, from 0, all, to 1, nothing */
     double cold_bytes;   /* of A and B that arrive in a us where they are asked for first */
     double memory_bytes; /* of A, B and D that move in a us at most */
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the cost model against measurements: fit_model DATA.json [--search SEED | --least-ratio R].
+/* Holds the cost model against measurements: fit_model [--search SEED | --least-ratio R] DATA.json ...
  *
- * DATA.json is what tools/bench/compact makes. For each shape with more than 64 rows the config of the menu
- * that the model takes for the fastest is looked up among the measured ones; told are its ratio to cuBLASLt's
- * first choice, that of the best measured config, and the regret, their quotient. A config that was not
- * measured counts as the best one by the model that was, less 0.3 %. --search varies the constants at random,
- * keeps what lowers the regret and the spread of modelled over measured times within a shape, and prints
- * them; --least-ratio fails when the geometric mean of the choices is below R. */
+ * Each DATA.json is what tools/bench/compact makes; of a config that was measured again the first counts. For
+ * each shape with more than 64 rows the config of the menu that the model takes for the fastest is looked up
+ * among the measured ones; told are its ratio to cuBLASLt's first choice, that of the best measured config,
+ * and the regret, their quotient. A config that was not measured counts as the best one by the model that
+ * was, less 0.3 %. --search varies the constants at random, keeps what lowers the regret and the spread of
+ * modelled over measured times within a shape, and prints them; --least-ratio fails when the geometric mean
+ * of the choices is below R. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,12 +66,17 @@ static double number(const cJSON *object, const char *name)
     return item->valuedouble;
 }
 
-static void read_shape(const cJSON *item, const char *problem, struct shape *shape)
+static const struct arm *find(const struct shape *shape, const struct gj_key *key)
+{
+    for (int i = 0; i < shape->num_arms; i++)
+        if (memcmp(&shape->arms[i].key, key, sizeof *key) == 0)
+            return &shape->arms[i];
+    return NULL;
+}
+
+static void read_arms(const cJSON *item, const char *problem, struct shape *shape)
 {
     const cJSON *arm;
-    shape->m = (int64_t)number(item, "m");
-    shape->n = (int64_t)number(item, "n");
-    shape->k = (int64_t)number(item, "k");
     cJSON_ArrayForEach(arm, cJSON_GetObjectItemCaseSensitive(item, "arms"))
     {
         char text[2 * GJ_KEY_TEXT_MAX];
@@ -82,8 +88,22 @@ static void read_shape(const cJSON *item, const char *problem, struct shape *sha
             fail(text);
         into->us = cJSON_GetArrayItem(arm, 1)->valuedouble;
         into->ratio = cJSON_GetArrayItem(arm, 2)->valuedouble;
-        shape->num_arms += into->key.sched != GJ_SCHED_SINGLE;
+        shape->num_arms += into->key.sched != GJ_SCHED_SINGLE && find(shape, &into->key) == NULL;
     }
+}
+
+/* The shape of these extents, a new one if there is none yet. */
+static struct shape *shape_of(struct fit *fit, const cJSON *item)
+{
+    const int64_t m = (int64_t)number(item, "m"), n = (int64_t)number(item, "n"),
+                  k = (int64_t)number(item, "k");
+    for (int i = 0; i < fit->num_shapes; i++)
+        if (fit->shapes[i].m == m && fit->shapes[i].n == n && fit->shapes[i].k == k)
+            return &fit->shapes[i];
+    if (fit->num_shapes == SHAPES_MAX)
+        fail("too many shapes");
+    fit->shapes[fit->num_shapes] = (struct shape){.m = m, .n = n, .k = k};
+    return &fit->shapes[fit->num_shapes++];
 }
 
 static void read_data(const char *path, struct fit *fit)
@@ -101,13 +121,8 @@ static void read_data(const char *path, struct fit *fit)
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(document, "shapes"))
     {
-        struct shape *const shape = &fit->shapes[fit->num_shapes];
-        if (number(item, "m") <= GJ_FEW_ROWS_MAX)
-            continue;
-        if (fit->num_shapes + 1 == SHAPES_MAX)
-            fail("too many shapes");
-        read_shape(item, problem, shape);
-        fit->num_shapes++;
+        if (number(item, "m") > GJ_FEW_ROWS_MAX)
+            read_arms(item, problem, shape_of(fit, item));
     }
     cJSON_Delete(document);
 }
@@ -118,14 +133,6 @@ static double modelled(const struct fit *fit, const struct gj_cost_constants *c,
                        const struct gj_key *key)
 {
     return gj_cost_us(c, key, shape->m, shape->n, shape->k, 1, fit->num_sms);
-}
-
-static const struct arm *find(const struct shape *shape, const struct gj_key *key)
-{
-    for (int i = 0; i < shape->num_arms; i++)
-        if (memcmp(&shape->arms[i].key, key, sizeof *key) == 0)
-            return &shape->arms[i];
-    return NULL;
 }
 
 /* Ratio of what the model chooses, see the top. *chosen: the config. */
@@ -250,23 +257,26 @@ static void print_constants(const struct gj_cost_constants *c)
            "%.4g,\n"
            "    .pingpong_tile = %.4g,\n    .pingpong_ragged = %.4g,\n    .pingpong_64 = %.4g,\n    "
            ".coop_launch = %.4g,\n"
-           "    .pingpong_launch = %.4g,\n    .last_wave = %.3g,\n    .cold_bytes = %.4g,\n    .memory_bytes "
+           "    .pingpong_launch = %.4g,\n    .last_wave = %.3g,\n    .hidden = %.3g,\n    .cold_bytes = "
+           "%.4g,\n    .memory_bytes "
            "= %.4g,\n",
            c->clocks_per_us, c->load_bytes, c->coop_tile, c->coop_block, c->pingpong_tile, c->pingpong_ragged,
-           c->pingpong_64, c->coop_launch, c->pingpong_launch, c->last_wave, c->cold_bytes, c->memory_bytes);
+           c->pingpong_64, c->coop_launch, c->pingpong_launch, c->last_wave, c->hidden, c->cold_bytes,
+           c->memory_bytes);
 }
 
 int main(int argc, char **argv)
 {
     static struct fit fit;
-    const bool searches = argc == 4 && strcmp(argv[2], "--search") == 0;
-    const bool demands = argc == 4 && strcmp(argv[2], "--least-ratio") == 0;
-    if (argc != 2 && !searches && !demands)
-        fail("usage: fit_model DATA.json [--search SEED | --least-ratio R]");
-    read_data(argv[1], &fit);
+    const bool searches = argc > 3 && strcmp(argv[1], "--search") == 0;
+    const bool demands = argc > 3 && strcmp(argv[1], "--least-ratio") == 0;
+    if (argc < 2 || (argv[1][0] == '-' && !searches && !demands))
+        fail("usage: fit_model [--search SEED | --least-ratio R] DATA.json ...");
+    for (int i = searches || demands ? 3 : 1; i < argc; i++)
+        read_data(argv[i], &fit);
     struct gj_cost_constants constants = gj_cost_h200;
     if (searches)
-        constants = search(&fit, (unsigned)atoi(argv[3]));
+        constants = search(&fit, (unsigned)atoi(argv[2]));
     printf("| M x N x K | chosen | best measured | config |\n|---|---|---|---|\n");
     const struct score score = score_of(&fit, &constants, true);
     printf("\nGeometric mean %.4f over %d shapes, least %.3f; best measured %.4f; mean regret %.2f %%, "
@@ -274,5 +284,5 @@ int main(int argc, char **argv)
            score.chosen, fit.num_shapes, score.least, score.best, 100 * score.regret, score.spread);
     if (searches)
         print_constants(&constants);
-    return demands && score.chosen < atof(argv[3]);
+    return demands && score.chosen < atof(argv[2]);
 }
