@@ -3,7 +3,7 @@
 # Writes verification.md, numerics_table.md, performance_launch.md, performance_bf16.md, performance_few_rows.md and performance_epilogues.md from what this GPU shows;
 # docs/ holds them.
 # usage: tests/gpu/record.sh BIN_DIRECTORY OUT_DIRECTORY COMMIT
-# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_overlap, gpu_cases, gpu_numerics, gpu_epilogues and
+# BIN_DIRECTORY holds gpu_matrix, gpu_extremes, gpu_graph, gpu_overlap, gpu_layer_bench, gpu_cases, gpu_numerics, gpu_epilogues and
 # gpu_epilogue_bench.
 set -uo pipefail
 bin=$1 out=$2 commit=$3
@@ -123,6 +123,9 @@ table decode 80 "$gemmjit" bench --shapes "$shapes/decode.json" --vs cublas --se
     >"$out/performance_few_rows.md"
 table decode_overlap 80 "$gemmjit" bench --shapes "$shapes/decode.json" --vs cublas --seconds 1 --train 1 --overlap \
     --b-constant --cache-dir "$cache" >>"$out/performance_few_rows.md"
+for dtype in bf16 e4m3; do
+    table "layer_$dtype" 30 "$bin/gpu_layer_bench" "${common[@]}" --dtype "$dtype" >>"$out/performance_few_rows.md"
+done
 if [ -x "$bin/gpu_epilogue_bench" ]; then
     table epilogue_bench 300 "$bin/gpu_epilogue_bench" "${common[@]}" "${epilogues[@]}" --jobs 15 \
         >"$out/performance_epilogues.md"

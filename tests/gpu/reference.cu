@@ -97,6 +97,20 @@ extern "C" __global__ void differing_words(const u32 *x, const u32 *y, u64 count
             atomicAdd(wrong, 1u);
 }
 
+// Reads `count` vectors of 16 bytes and does nothing with them: `never` is not given.
+extern "C" __global__ void read_all(const uint4 *vectors, u64 count, u32 *never)
+{
+    u32 sum = 0;
+    const u64 step = (u64)gridDim.x * blockDim.x;
+#pragma unroll 8
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint4 v = vectors[i];
+        sum ^= v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (never != 0)
+        *never = sum;
+}
+
 // Sum of squares of the difference of two tensors and of the second: out[0], out[1].
 extern "C" __global__ void distance(const void *x, const void *y, u64 count, int dtype, double *out)
 {
