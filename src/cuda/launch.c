@@ -128,8 +128,9 @@ static int grid_clusters(const struct gj_loaded *loaded, int device, const struc
     if (plan->kernel.tiles == GJ_TILES_ONCE)
         return (int)num_tiles;
     int clusters = loaded->devices[device].max_clusters;
-    if (args->max_sms > 0 && args->max_sms * loaded->ctas_per_sm / loaded->cluster_size < clusters)
-        clusters = args->max_sms * loaded->ctas_per_sm / loaded->cluster_size;
+    const int64_t allowed = (int64_t)args->max_sms * loaded->ctas_per_sm / loaded->cluster_size;
+    if (args->max_sms > 0 && allowed < clusters)
+        clusters = (int)allowed;
     return num_tiles < (unsigned)clusters ? (int)num_tiles : clusters;
 }
 
@@ -138,7 +139,7 @@ static int grid_clusters(const struct gj_loaded *loaded, int device, const struc
 #define EARLY_TOKENS_MAX 64
 /* Bytes of B up to which it may: for more of them nothing is left to be gained, and 62 us instead of 59 were
  * measured for 7168 x 16384 (H200, 2026-12-01). */
-#define EARLY_B_BYTES_MAX (INT64_C(128) << 20)
+#define EARLY_B_BYTES_MAX (128 << 20)
 
 /* Bits of enum gemm_overlap. The loads of B ahead read neither alpha nor the order of batches from device
  * memory, which the launch in front may write. */
@@ -150,9 +151,9 @@ static unsigned overlap_of(const struct gj_loaded *loaded, int device, const str
     const int tile = swaps ? plan->kernel.tile_n : plan->kernel.tile_m;
     const bool is_one_wave = clusters <= loaded->devices[device].max_clusters;
     const bool reads_ahead = plan->kernel.alpha != GJ_SCALAR_DEVICE && args->batch_order == NULL;
-    const int64_t b_rows = swaps ? args->m : args->n;
-    const bool is_short =
-        b_rows * args->k * args->batch * (int)gj_dtype_bytes(plan->kernel.a.dtype) <= EARLY_B_BYTES_MAX;
+    const double b_rows = (double)(swaps ? args->m : args->n); /* their product may be past 2^63 */
+    const double b_elements = b_rows * (double)args->k * (double)args->batch;
+    const bool is_short = b_elements * (double)gj_dtype_bytes(plan->kernel.a.dtype) <= EARLY_B_BYTES_MAX;
     unsigned bits = tokens <= tile ? overlap_b_once : 0;
     if (args->flags & GJ_LAUNCH_OVERLAP && is_one_wave && is_short && tokens <= EARLY_TOKENS_MAX)
         bits |= overlap_early;
