@@ -121,6 +121,19 @@ static enum gj_status prepare_for(struct gj_loaded *loaded, int device, CUstream
     return gj_loaded_prepare(loaded, device, error);
 }
 
+/* A grid has at most 2^31 - 1 CTAs along x; num_tiles is below 2^31. */
+static enum gj_status check_grid(const struct gj_plan *plan, const struct gj_gemm_args *args,
+                                 unsigned num_tiles, gj_error **error)
+{
+    if (plan->kernel.tiles == GJ_TILES_ONCE && (int64_t)num_tiles * plan->cluster_size > INT32_MAX)
+        GJ_FAIL(error, GJ_ERR_ARGUMENT, GJ_STAGE_LAUNCH,
+                "m = %lld, n = %lld, batch = %lld make %u tiles, and with tiles=once 2^31 or more CTAs in "
+                "clusters of %d",
+                (long long)args->m, (long long)args->n, (long long)args->batch, num_tiles,
+                plan->cluster_size);
+    return GJ_OK;
+}
+
 /* How many clusters to launch: one per cluster tile, but persistent kernels at most as many as fit. */
 static int grid_clusters(const struct gj_loaded *loaded, int device, const struct gj_plan *plan,
                          const struct gj_gemm_args *args, unsigned num_tiles)
@@ -154,7 +167,8 @@ static unsigned overlap_of(const struct gj_loaded *loaded, int device, const str
     const double b_rows = (double)(swaps ? args->m : args->n); /* their product may be past 2^63 */
     const double b_elements = b_rows * (double)args->k * (double)args->batch;
     const bool is_short = b_elements * (double)gj_dtype_bytes(plan->kernel.a.dtype) <= EARLY_B_BYTES_MAX;
-    unsigned bits = tokens <= tile ? overlap_b_once : 0;
+    const bool shares_b = args->batch > 1 && (swaps ? args->a : args->b).batch_stride == 0;
+    unsigned bits = tokens <= tile && !shares_b ? overlap_b_once : 0;
     if (args->flags & GJ_LAUNCH_OVERLAP && is_one_wave && is_short && tokens <= EARLY_TOKENS_MAX)
         bits |= overlap_early;
     if (args->flags & GJ_LAUNCH_OVERLAP && args->flags & GJ_LAUNCH_B_CONSTANT && reads_ahead)
@@ -203,6 +217,7 @@ enum gj_status gj_work_make(struct gj_loaded *loaded, int device, const struct g
 {
     const struct gj_gemm_args effective = gj_kernel_args(plan, args);
     GJ_TRY(make_params(plan, &effective, &work->params, error));
+    GJ_TRY(check_grid(plan, args, work->params.schedule.num_tiles, error));
     GJ_TRY(gj_tensor_maps_encode(loaded->driver, plan, &effective, &work->maps, error));
     work->fused = make_fused(plan, &effective);
     work->clusters = grid_clusters(loaded, device, plan, &effective, work->params.schedule.num_tiles);

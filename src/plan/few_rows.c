@@ -113,6 +113,8 @@ bool gj_few_rows_choose(const struct gj_key *problem, int64_t m, int64_t n, int6
     const struct shape shape = {m, n, k, batch, num_sms};
     if (m < 1 || m > GJ_FEW_ROWS_MAX || n < 1 || batch < 1 || num_sms < 1)
         return false;
+    if (n > INT32_MAX || k > INT32_MAX || batch > INT32_MAX)
+        return false; /* no launch takes those, and their products might not fit */
     const struct config by_rows = swapped(problem, &shape), by_columns = unswapped(problem, &shape);
     const bool fills = may_share(&shape, 64);
     return make_key(problem, fills ? by_columns : by_rows, key) ||

@@ -14,8 +14,8 @@
 #define GJ_FEW_ROWS_MAX 64
 
 /* The problem with the config for m rows on num_sms SMs; at most seven for all m of one (n, k). Pure.
- * Returns false, and leaves *key alone: there are too many rows, or sched=single has no kernel for the
- * problem. */
+ * Returns false, and leaves *key alone: there are too many rows, an extent is past 2^31 - 1, or sched=single
+ * has no kernel for the problem. */
 bool gj_few_rows_choose(const struct gj_key *problem, int64_t m, int64_t n, int64_t k, int64_t batch,
                         int num_sms, struct gj_key *key);
 

@@ -81,6 +81,9 @@ static void others_are_not_for_it(void **state)
     struct gj_key key = parse("tile=64x64"), before = key;
     assert_false(gj_few_rows_choose(&problem, 65, 4096, 4096, 1, 132, &key));
     assert_false(gj_few_rows_choose(&problem, 0, 4096, 4096, 1, 132, &key));
+    assert_false(gj_few_rows_choose(&problem, 1, INT64_C(1) << 62, 64, 4, 132, &key));
+    assert_false(gj_few_rows_choose(&problem, 1, 64, INT64_C(1) << 62, 4, 132, &key));
+    assert_false(gj_few_rows_choose(&problem, 1, 64, 64, INT64_MAX, 132, &key));
     assert_false(gj_few_rows_choose(&halves, 1, 4096, 4096, 1, 132, &key));
     assert_int_equal(gj_few_rows_list(&halves, 1, 4096, 4096, 1, 132, &key, 1), 0);
     assert_memory_equal(&key, &before, sizeof key);
