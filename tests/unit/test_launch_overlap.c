@@ -156,9 +156,10 @@ static void largest_b(void **state)
     args.d.ld = args.d.batch_stride = 16;
     static const int64_t batches[] = {1, 1 << 29, 1 << 30, GJ_EXTENT_MAX};
     for (size_t i = 0; i < COUNT(batches); i++) {
+        const unsigned expected = batches[i] == 1 ? overlap_b_once : 0; /* they share B */
         args.batch = batches[i];
-        assert_int_equal(overlap_of(SWAPPED, &args), overlap_b_once);
-        assert_int_equal(overlap_of(ALONE("tile=64x16"), &args), overlap_b_once);
+        assert_int_equal(overlap_of(SWAPPED, &args), expected);
+        assert_int_equal(overlap_of(ALONE("tile=64x16"), &args), expected);
     }
 }
 
