@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the arithmetic of launches with sched=single, on a fake libcuda: beside test_launch_single.c,
+/* Tests of the arithmetic of launches with sched=single, on a fake libcuda:
  * grids and their largest bounds, boxes and bytes of all types and majors, stages along K. Argument: the fake
  * libcuda. */
 #include <gemmjit/launch.h>
@@ -14,64 +14,9 @@
 
 #include <cmocka.h>
 
-#include "fake_control.h"
-#include "kernel_fixture.h"
+#include "single_fixture.h"
 
-#define ADDRESS(value) ((void *)(uintptr_t)(value))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ALONE(fields) "cluster=1x1,sched=single," fields
-#define SWAPPED ALONE("tile=64x16,swap_ab=yes")
-
-static const char *library;
-static struct fake_cuda *fake;
-static struct kernels kernels;
-static struct fake_stream stream = {.device = 0};
-
-static int set_up(void **state)
-{
-    (void)state;
-    fake = fake_use(library);
-    fake->current = 0;
-    fake->max_clusters = 132;
-    kernels_open(&kernels);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kernels_close(&kernels);
-    return 0;
-}
-
-static int64_t align(int64_t elements)
-{
-    return (elements + 15) / 16 * 16;
-}
-
-/* k-major operands, n-major outputs, a matrix behind the other. */
-static struct gj_gemm_args args_of(int64_t m, int64_t n, int64_t k, unsigned flags)
-{
-    return (struct gj_gemm_args){.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .batch = 1,
-                                 .a = {ADDRESS(0x10000), align(k), 0},
-                                 .b = {ADDRESS(0x20000), align(k), align(k) * n},
-                                 .d = {ADDRESS(0x30000), align(n), align(n) * m},
-                                 .flags = flags};
-}
-
-static const struct fake_launch *launch(const char *key, const struct gj_gemm_args *args)
-{
-    gj_error *error = NULL;
-    gj_kernel *const kernel = kernels_get(&kernels, key);
-    fake_forget(fake);
-    if (gj_launch(kernel, args, &stream, &error) != GJ_OK)
-        fail_msg("%s: %s", key, error->message);
-    assert_int_equal(fake->num_launches, 1);
-    return &fake->launches[0];
-}
 
 /* -- grids ----------------------------------------------------------------------------------------------- */
 
@@ -103,9 +48,9 @@ static void clusters_and_limits(void **state)
         {"sched=single,cluster=1x2,tile=64x48", 65, 10000, 0, 2, 2 * 132},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct gj_gemm_args args = args_of(cases[i].m, cases[i].n, 4096, 0);
+        struct gj_gemm_args args = single_args(cases[i].m, cases[i].n, 4096, 0);
         args.max_sms = cases[i].max_sms;
-        const struct fake_launch *const made = launch(cases[i].key, &args);
+        const struct fake_launch *const made = single_launch(cases[i].key, &args);
         assert_int_equal(made->config.numAttrs, 1);
         assert_int_equal(made->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
         assert_int_equal(made->attributes[0].value.clusterDim.x, cases[i].cluster);
@@ -124,11 +69,11 @@ static void largest_max_sms(void **state)
     static const int bounds[] = {132, 133, 1 << 29, 1 << 30, INT_MAX - 1, INT_MAX};
     static const char *const keys[] = {ALONE("tile=64x16,swap_ab=yes,ctas_per_sm=2"),
                                        ALONE("tile=64x16,swap_ab=yes"), "tile=64x64,cluster=1x1"};
-    struct gj_gemm_args args = args_of(16, 10000, 4096, 0);
+    struct gj_gemm_args args = single_args(16, 10000, 4096, 0);
     for (size_t k = 0; k < COUNT(keys); k++) {
         for (size_t i = 0; i < COUNT(bounds); i++) {
             args.max_sms = bounds[i];
-            assert_int_equal(launch(keys[k], &args)->config.gridDimX, 132);
+            assert_int_equal(single_launch(keys[k], &args)->config.gridDimX, 132);
         }
     }
 }
@@ -147,13 +92,13 @@ static void max_sms_below_a_cluster(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         gj_error *error = NULL;
         char text[32];
-        struct gj_gemm_args args = args_of(16, 4096, 4096, 0);
+        struct gj_gemm_args args = single_args(16, 4096, 4096, 0);
         args.max_sms = cases[i].refused;
         snprintf(text, sizeof text, "max_sms = %d", cases[i].refused);
-        gj_kernel *const kernel = kernels_get(&kernels, cases[i].key);
-        check_error(gj_launch(kernel, &args, &stream, &error), GJ_ERR_ARGUMENT, &error, text, NULL);
+        gj_kernel *const kernel = kernels_get(&single.kernels, cases[i].key);
+        check_error(gj_launch(kernel, &args, &single.stream, &error), GJ_ERR_ARGUMENT, &error, text, NULL);
         args.max_sms++;
-        assert_int_equal(gj_launch(kernel, &args, &stream, NULL), GJ_OK);
+        assert_int_equal(gj_launch(kernel, &args, &single.stream, NULL), GJ_OK);
     }
 }
 
@@ -166,14 +111,14 @@ static void grid_of_too_many_ctas(void **state)
                                        "sched=coop,tile=128x64,cluster=2x2,tiles=once"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         gj_error *error = NULL;
-        struct gj_gemm_args args = args_of(1, 8, 64, 0);
+        struct gj_gemm_args args = single_args(1, 8, 64, 0);
         args.b.batch_stride = 0;
         args.batch = (1 << 30) + 1;
-        gj_kernel *const kernel = kernels_get(&kernels, keys[i]);
-        fake_forget(fake);
-        const enum gj_status status = gj_launch(kernel, &args, &stream, &error);
-        if (fake->num_launches > 0)
-            print_error("%s: %u CTAs\n", keys[i], fake->launches[0].config.gridDimX);
+        gj_kernel *const kernel = kernels_get(&single.kernels, keys[i]);
+        fake_forget(single.fake);
+        const enum gj_status status = gj_launch(kernel, &args, &single.stream, &error);
+        if (single.fake->num_launches > 0)
+            print_error("%s: %u CTAs\n", keys[i], single.fake->launches[0].config.gridDimX);
         check_error(status, GJ_ERR_ARGUMENT, &error, "batch = 1073741825", NULL);
     }
 }
@@ -197,12 +142,12 @@ static void check_bytes(const char *text, int64_t m, int64_t n)
 {
     const struct gj_plan plan = plan_of(text);
     const struct gj_key *const key = &plan.kernel;
-    struct gj_gemm_args args = args_of(m, n, 512, 0);
+    struct gj_gemm_args args = single_args(m, n, 512, 0);
     if (plan.key.a.major == GJ_MAJOR_M)
-        args.a.ld = align(m);
+        args.a.ld = single_align(m);
     if (plan.key.b.major == GJ_MAJOR_N)
-        args.b.ld = align(n);
-    const struct fake_launch *const made = launch(text, &args);
+        args.b.ld = single_align(n);
+    const struct fake_launch *const made = single_launch(text, &args);
     const bool swaps = plan.key.swap_ab == GJ_SWAP_AB_YES;
     for (int i = 0; i < 2; i++) {
         const bool is_a = i == 0;
@@ -248,8 +193,8 @@ static void other_schedules_are_not_cut(void **state)
                                        "sched=coop,tile=128x64,cluster=1x1,swap_ab=yes"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         const struct gj_plan plan = plan_of(keys[i]);
-        const struct gj_gemm_args args = args_of(3, 5, 512, 0);
-        const struct fake_launch *const made = launch(keys[i], &args);
+        const struct gj_gemm_args args = single_args(3, 5, 512, 0);
+        const struct fake_launch *const made = single_launch(keys[i], &args);
         assert_int_equal(made->maps[0].box[1], plan.kernel.tile_m);
         assert_int_equal(made->maps[1].box[1], plan.kernel.tile_n);
     }
@@ -281,8 +226,8 @@ static void stages_along_k(void **state)
         {SWAPPED, 129, 2, 0},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct gj_gemm_args args = args_of(16, 300, cases[i].k, 0);
-        const struct fake_launch *const made = launch(cases[i].key, &args);
+        const struct gj_gemm_args args = single_args(16, 300, cases[i].k, 0);
+        const struct fake_launch *const made = single_launch(cases[i].key, &args);
         assert_int_equal(made->params.k_tiles, cases[i].tiles);
         assert_int_equal(made->params.k_start, cases[i].start);
         if (cases[i].k == 0) /* the stand-ins end before the first stage */
@@ -293,7 +238,7 @@ static void stages_along_k(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, single_set_up, single_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(clusters_and_limits),         TEST(largest_max_sms),
         TEST(max_sms_below_a_cluster),     TEST(bytes_of_a_stage),
@@ -304,6 +249,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s FAKE_CUDA\n", argv[0]);
         return 1;
     }
-    library = argv[1];
+    single.library = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

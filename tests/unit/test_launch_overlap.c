@@ -14,69 +14,14 @@
 #include <cmocka.h>
 
 #include "cuda/args.h"
-#include "fake_control.h"
-#include "kernel_fixture.h"
+#include "single_fixture.h"
 
-#define ADDRESS(value) ((void *)(uintptr_t)(value))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define BOTH (GJ_LAUNCH_OVERLAP | GJ_LAUNCH_B_CONSTANT)
-#define ALONE(fields) "cluster=1x1,sched=single," fields
-#define SWAPPED ALONE("tile=64x16,swap_ab=yes")
-
-static const char *library;
-static struct fake_cuda *fake;
-static struct kernels kernels;
-static struct fake_stream stream = {.device = 0};
-
-static int set_up(void **state)
-{
-    (void)state;
-    fake = fake_use(library);
-    fake->current = 0;
-    fake->max_clusters = 132;
-    kernels_open(&kernels);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kernels_close(&kernels);
-    return 0;
-}
-
-static int64_t align(int64_t elements)
-{
-    return (elements + 15) / 16 * 16;
-}
-
-/* k-major operands, n-major outputs, a matrix behind the other. */
-static struct gj_gemm_args args_of(int64_t m, int64_t n, int64_t k, unsigned flags)
-{
-    return (struct gj_gemm_args){.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .batch = 1,
-                                 .a = {ADDRESS(0x10000), align(k), 0},
-                                 .b = {ADDRESS(0x20000), align(k), align(k) * n},
-                                 .d = {ADDRESS(0x30000), align(n), align(n) * m},
-                                 .flags = flags};
-}
-
-static const struct fake_launch *launch(const char *key, const struct gj_gemm_args *args)
-{
-    gj_error *error = NULL;
-    gj_kernel *const kernel = kernels_get(&kernels, key);
-    fake_forget(fake);
-    if (gj_launch(kernel, args, &stream, &error) != GJ_OK)
-        fail_msg("%s: %s", key, error->message);
-    assert_int_equal(fake->num_launches, 1);
-    return &fake->launches[0];
-}
 
 static unsigned overlap_of(const char *key, const struct gj_gemm_args *args)
 {
-    return launch(key, args)->params.overlap;
+    return single_launch(key, args)->params.overlap;
 }
 
 /* -- attributes ------------------------------------------------------------------------------------------ */
@@ -101,8 +46,8 @@ static void attributes_of_each_schedule(void **state)
     static const unsigned flags[] = {0, GJ_LAUNCH_OVERLAP, BOTH};
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t f = 0; f < COUNT(flags); f++) {
-            const struct gj_gemm_args args = args_of(16, 4096, 4096, flags[f]);
-            const struct fake_launch *const made = launch(cases[i].key, &args);
+            const struct gj_gemm_args args = single_args(16, 4096, 4096, flags[f]);
+            const struct fake_launch *const made = single_launch(cases[i].key, &args);
             const unsigned expected = cases[i].waits && flags[f] != 0 ? 2 : 1;
             assert_int_equal(made->config.numAttrs, expected);
             assert_int_equal(made->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
@@ -139,7 +84,7 @@ static void bytes_of_b(void **state)
         {SWAPPED, 4096, 0, 1, true},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct gj_gemm_args args = args_of(16, cases[i].n, cases[i].k, GJ_LAUNCH_OVERLAP);
+        struct gj_gemm_args args = single_args(16, cases[i].n, cases[i].k, GJ_LAUNCH_OVERLAP);
         args.batch = cases[i].batch;
         if ((overlap_of(cases[i].key, &args) & overlap_early) != (cases[i].early ? overlap_early : 0))
             fail_msg("%s, n %lld, k %lld, batch %lld", cases[i].key, (long long)cases[i].n,
@@ -151,7 +96,7 @@ static void bytes_of_b(void **state)
 static void largest_b(void **state)
 {
     (void)state;
-    struct gj_gemm_args args = args_of(1, 8, GJ_EXTENT_MAX, GJ_LAUNCH_OVERLAP);
+    struct gj_gemm_args args = single_args(1, 8, GJ_EXTENT_MAX, GJ_LAUNCH_OVERLAP);
     args.a.batch_stride = args.b.batch_stride = 0;
     args.d.ld = args.d.batch_stride = 16;
     static const int64_t batches[] = {1, 1 << 29, 1 << 30, GJ_EXTENT_MAX};
@@ -186,10 +131,10 @@ static void tokens(void **state)
         {"sched=single,cluster=1x2,tile=64x32", 64, ALL},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct gj_gemm_args args = args_of(cases[i].m, 2048, 2048, BOTH);
+        const struct gj_gemm_args args = single_args(cases[i].m, 2048, 2048, BOTH);
         if (overlap_of(cases[i].key, &args) != cases[i].expected)
             fail_msg("%s, m %lld: %u, not %u", cases[i].key, (long long)cases[i].m,
-                     fake->launches[0].params.overlap, cases[i].expected);
+                     single.fake->launches[0].params.overlap, cases[i].expected);
     }
 }
 
@@ -211,11 +156,12 @@ static void waves(void **state)
         {"sched=single,cluster=2x1,tile=64x16,swap_ab=yes", 60 * 128 + 1, true},
         {ALONE("tile=64x16,swap_ab=yes"), 200 * 64, true},
     };
-    fake->max_clusters = 60;
+    single.fake->max_clusters = 60;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct gj_gemm_args args = args_of(16, cases[i].n, 512, BOTH);
+        const struct gj_gemm_args args = single_args(16, cases[i].n, 512, BOTH);
         if (overlap_of(cases[i].key, &args) != (cases[i].early ? ALL : overlap_b_once | overlap_b_constant))
-            fail_msg("%s, n %lld: %u", cases[i].key, (long long)cases[i].n, fake->launches[0].params.overlap);
+            fail_msg("%s, n %lld: %u", cases[i].key, (long long)cases[i].n,
+                     single.fake->launches[0].params.overlap);
     }
 }
 
@@ -224,7 +170,7 @@ static void waves(void **state)
 static void scalars_and_loads_ahead(void **state)
 {
     (void)state;
-    struct gj_gemm_args args = args_of(16, 2048, 2048, BOTH);
+    struct gj_gemm_args args = single_args(16, 2048, 2048, BOTH);
     assert_int_equal(overlap_of(ALONE("alpha=host,tile=64x16,swap_ab=yes"), &args), ALL);
     for (int swaps = 0; swaps < 2; swaps++) {
         args.alpha_device = ADDRESS(0x40000);
@@ -238,7 +184,7 @@ static void scalars_and_loads_ahead(void **state)
                          overlap_b_once | overlap_early);
         args.batch_order = NULL;
     }
-    fake->num_maps = 6;
+    single.fake->num_maps = 6;
     args.c = (struct gj_tensor){ADDRESS(0x60000), 2048, 0};
     args.beta_device = ADDRESS(0x40000);
     assert_int_equal(overlap_of(ALONE("c=bf16.n,beta=device,tile=64x16,swap_ab=yes"), &args), ALL);
@@ -251,10 +197,10 @@ static void without_flags_only_a_hint(void **state)
     static const char *const keys[] = {SWAPPED, ALONE("tile=64x32"),
                                        ALONE("alpha=device,tile=64x16,swap_ab=yes")};
     for (size_t i = 0; i < COUNT(keys); i++) {
-        struct gj_gemm_args args = args_of(8, 2048, 2048, 0);
+        struct gj_gemm_args args = single_args(8, 2048, 2048, 0);
         args.alpha_device = i == 2 ? ADDRESS(0x40000) : NULL;
         assert_int_equal(overlap_of(keys[i], &args), overlap_b_once);
-        args = args_of(65, 2048, 2048, 0);
+        args = single_args(65, 2048, 2048, 0);
         args.alpha_device = i == 2 ? ADDRESS(0x40000) : NULL;
         assert_int_equal(overlap_of(keys[i], &args), 0);
     }
@@ -267,27 +213,28 @@ static void unknown_flags(void **state)
     (void)state;
     static const char *const keys[] = {SWAPPED, "sched=pingpong,tile=64x64,cluster=1x1"};
     for (size_t i = 0; i < COUNT(keys); i++) {
-        gj_kernel *const kernel = kernels_get(&kernels, keys[i]);
+        gj_kernel *const kernel = kernels_get(&single.kernels, keys[i]);
         for (unsigned bit = 2; bit < 32; bit++) {
             char value[32];
             gj_error *error = NULL;
-            struct gj_gemm_args args = args_of(16, 4096, 4096, 1u << bit | BOTH);
+            struct gj_gemm_args args = single_args(16, 4096, 4096, 1u << bit | BOTH);
             snprintf(value, sizeof value, "flags = 0x%x:", args.flags);
-            check_error(gj_launch(kernel, &args, &stream, &error), GJ_ERR_ARGUMENT, &error, value,
+            check_error(gj_launch(kernel, &args, &single.stream, &error), GJ_ERR_ARGUMENT, &error, value,
                         "GJ_LAUNCH_OVERLAP (0x1)", "GJ_LAUNCH_B_CONSTANT (0x2)", NULL);
             args.m = 0; /* also where nothing is to be done */
-            check_error(gj_launch(kernel, &args, &stream, &error), GJ_ERR_ARGUMENT, &error, value, NULL);
+            check_error(gj_launch(kernel, &args, &single.stream, &error), GJ_ERR_ARGUMENT, &error, value,
+                        NULL);
         }
         gj_error *error = NULL;
-        const struct gj_gemm_args args = args_of(16, 4096, 4096, GJ_LAUNCH_B_CONSTANT);
+        const struct gj_gemm_args args = single_args(16, 4096, 4096, GJ_LAUNCH_B_CONSTANT);
         gj_prepared *prepared = NULL;
-        check_error(gj_launch(kernel, &args, &stream, &error), GJ_ERR_ARGUMENT, &error,
+        check_error(gj_launch(kernel, &args, &single.stream, &error), GJ_ERR_ARGUMENT, &error,
                     "flags = GJ_LAUNCH_B_CONSTANT without GJ_LAUNCH_OVERLAP", NULL);
         check_error(gj_launch_prepare(kernel, &args, 0, &prepared, &error), GJ_ERR_ARGUMENT, &error,
                     "flags = GJ_LAUNCH_B_CONSTANT without GJ_LAUNCH_OVERLAP", NULL);
         assert_null(prepared);
     }
-    assert_int_equal(fake->num_launches, 0);
+    assert_int_equal(single.fake->num_launches, 0);
 }
 
 /* A prepared launch has the attributes and parameters of a launch with its arguments, again and again. */
@@ -300,15 +247,16 @@ static void prepared_launches(void **state)
     const struct gj_pointers pointers = {
         .a = ADDRESS(0x110000), .b = ADDRESS(0x120000), .d = ADDRESS(0x130000)};
     for (size_t i = 0; i < COUNT(keys) * COUNT(flags); i++) {
-        const struct gj_gemm_args args = args_of(7, 300, 512, flags[i % COUNT(flags)]);
+        const struct gj_gemm_args args = single_args(7, 300, 512, flags[i % COUNT(flags)]);
         const char *const key = keys[i / COUNT(flags)];
-        const struct fake_launch direct = *launch(key, &args);
+        const struct fake_launch direct = *single_launch(key, &args);
         gj_prepared *prepared = NULL;
-        assert_int_equal(gj_launch_prepare(kernels_get(&kernels, key), &args, 0, &prepared, NULL), GJ_OK);
-        fake_forget(fake);
+        assert_int_equal(gj_launch_prepare(kernels_get(&single.kernels, key), &args, 0, &prepared, NULL),
+                         GJ_OK);
+        fake_forget(single.fake);
         for (int time = 0; time < 2; time++) {
-            assert_int_equal(gj_prepared_launch(prepared, &pointers, &stream, NULL), GJ_OK);
-            const struct fake_launch *const made = &fake->launches[time];
+            assert_int_equal(gj_prepared_launch(prepared, &pointers, &single.stream, NULL), GJ_OK);
+            const struct fake_launch *const made = &single.fake->launches[time];
             assert_int_equal(made->config.numAttrs, direct.config.numAttrs);
             assert_int_equal(made->config.gridDimX, direct.config.gridDimX);
             assert_int_equal(made->params.overlap, direct.params.overlap);
@@ -324,7 +272,7 @@ static void prepared_launches(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, single_set_up, single_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(attributes_of_each_schedule),
         TEST(bytes_of_b),
@@ -340,6 +288,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s FAKE_CUDA\n", argv[0]);
         return 1;
     }
-    library = argv[1];
+    single.library = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
