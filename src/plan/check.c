@@ -2,7 +2,8 @@
 /* gj_key_check: every reason for which a key is refused, each a sentence with its numbers.
  *
  * What is accepted stands behind runs on hardware: the full product of the structural fields and a covering
- * array of all triples of values, all exact (docs/verification.md). */
+ * array of all triples of values, all exact; of sched=single a part of its own array (docs/verification.md).
+ */
 #include "plan/check.h"
 
 #include "base/error_build.h"
